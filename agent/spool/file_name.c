@@ -53,11 +53,11 @@ static int file_name_make(int folder, const char *name)
 }
 
 /*
- * Locks a recording while it is written: by flock, so that no other agent replaces it, and as a
- * collector locks what it writes (collector/recording/written.h), so that readers on this host see
- * that it is still growing. The locks end with the agent. Without locks in the file system, nothing
- * protects the file. Returns false if another agent has the file, or if the file has no name any
- * more.
+ * Takes two locks on a recording while it is written. The flock keeps other agents from replacing
+ * the file. The other one is the lock that collectors take on files that they write
+ * (collector/recording/written.h): it shows readers on this host that the file is still growing.
+ * The locks end with the agent. Without locks in the file system, nothing protects the file.
+ * Returns false if another agent has the file, or if the file has no name any more.
  */
 static bool file_name_hold(int fd)
 {

@@ -39,7 +39,7 @@ struct spool {
 	struct spool_frame *frame; /* indexed by number % frame_slots */
 	uint32_t frame_slots;
 	struct spool_disk disk;
-	uint64_t first; /* number of the oldest frame in memory; `next` if there is none */
+	uint64_t first; /* number of the oldest frame in memory; `next` if memory has none */
 	uint64_t kept;	/* all collectors have the frames up to this one */
 	uint64_t acked; /* some collector has the frames up to this one */
 	/* Frames from this one on are not dropped, even if collectors have them, because a file is
@@ -56,9 +56,9 @@ int spool_init(struct spool *spool, struct arena *arena, size_t most, size_t siz
 void spool_grow(struct spool *spool, size_t size);
 /* Drops all frames, in memory and on the disk. The next frame has number 1. */
 void spool_clear(struct spool *spool);
-/* Copies a frame in, as number `next`. Returns 0, -ENOSPC if there is no room (try again after an
- * acknowledgement, or when another stream has made room: spool_folder.wanted), or -EMSGSIZE if the
- * frame is longer than the spool. */
+/* Copies a frame into the spool, as number `next`. Returns 0; -ENOSPC if the spool has no room (try
+ * again after an acknowledgement, or when another stream has made room: spool_folder.wanted); or
+ * -EMSGSIZE if the frame is longer than the spool. */
 int spool_put(struct spool *spool, const void *data, size_t length,
 	      const struct spool_account *account);
 /* The place of a frame. It is valid until the frame is dropped or moves to the disk. */
