@@ -22,7 +22,7 @@
 #define PEER_GROUPS_MAX 1024
 #define STATUS_LINE_MAX (1u << 20) /* 65,536 groups of ten digits */
 
-/* In asm-generic/socket.h since Linux 4.13; older headers lack it. */
+/* asm-generic/socket.h has it since Linux 4.13; older headers lack it. */
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
 #endif

@@ -93,8 +93,8 @@ struct agent_settings {
 	struct cull_settings cull;  /* culling and the flight recorder exclude each other */
 	struct flight_settings flight;
 	struct pressure_settings pressure; /* memory pressure that triggers the flight recorder */
-	struct secure_options secure;	   /* empty: links are plain; what it points to must outlive
-					    * the agent */
+	struct secure_options secure;	   /* empty: links are plain; its pointers must outlive the
+					    * agent */
 	const struct secret *secret;	   /* owner of the recordings (home.h); NULL: no owner */
 	struct pairs *pairs; /* folder of keys that come and go by pairing; used if `secure.paired`
 			      * is set; NULL: none */
@@ -304,7 +304,7 @@ int agent_check(const struct agent_settings *settings, struct err_text *err);
 /* Replaces the settings for programs that ask from now on, for access control, and for the
  * collector to dial. Settings that determine the division of memory or the sockets keep their
  * values: memory limit, stack depth, listening, announcing. `settings` must have passed
- * agent_check; what it points to must outlive the agent. */
+ * agent_check, and its pointers must outlive the agent. */
 void agent_change(struct agent *agent, const struct agent_settings *settings);
 /* Returns the number of programs that are being recorded. */
 uint32_t agent_live(const struct agent *agent);
@@ -313,8 +313,8 @@ const char *agent_file_of(const struct agent *agent, pid_t pid);
 /* Runs the event loop until nothing is left to do. */
 void agent_loop(struct agent *agent);
 /* Stops the agent. Recorded programs run on unrecorded, and new ones are turned away. The agent
- * delivers what it holds within settings.stop_ns; a second call ends that at once. When agent_loop
- * returns, `undelivered` counts the events that could not be delivered. */
+ * delivers the events that it has within settings.stop_ns. A second call ends this time at once.
+ * When agent_loop returns, `undelivered` counts the events that could not be delivered. */
 void agent_stop(struct agent *agent);
 /* Reports that the agent's own child has ended, with its wait status. `rss_peak` has the unit of
  * struct target_end. */

@@ -225,7 +225,8 @@ static void forget_collector(struct agent *a, uint32_t place)
 			a->session[i].cursor[place] = (struct cursor){0};
 }
 
-/* With --collector, links serve no other host, so the collector counts as named without a key. */
+/* Enters a collector that has sent its hello. With --collector, links serve no other host, so the
+ * collector counts as named even without a key. */
 static uint32_t welcomed(void *context, const struct link *link,
 			 const struct collector_greeting *greeting)
 {
