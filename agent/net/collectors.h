@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The collectors that the agent knows: those that are connected, and those that were connected a
- * while ago. Each stream keeps a cursor for each of them (struct session). So a collector that lost
- * its connection finds what it lacks, whatever other collectors have acknowledged meanwhile
- * (spool.h).
+ * Keeps the collectors that the agent knows: those that are connected, and those that were
+ * connected a while ago. Each stream has a cursor for each of them (struct session). So a collector
+ * that has lost its connection later finds the batches that it lacks, even if other collectors have
+ * acknowledged them meanwhile (spool.h).
  *
  * A collector that has proved itself by a key or a certificate is identified by the id that it
  * reports. Other collectors may report any id, so they are identified by id and address: a stranger

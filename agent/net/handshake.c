@@ -217,8 +217,8 @@ int handshake_add(struct handshake *h, int fd)
 	return r;
 }
 
-/* Accepts a connection. If there is no free place or descriptor, further connections wait until
- * there is one, or until the next tick. */
+/* Accepts a connection. If no place or descriptor is free, further connections wait until one is
+ * free, or until the next tick. */
 static void handshake_connection(uv_poll_t *poll, int status, int events)
 {
 	struct handshake *h = poll->data;

@@ -107,7 +107,7 @@ int link_open(struct link *link, int fd, const char *peer);
 /* Like link_open, for a socket that may use TLS. Its handshake is done, and data may already have
  * arrived. */
 int link_take(struct link *link, struct link_io *io, const char *peer);
-/* Sends what there is to send. */
+/* Sends waiting data until the socket is full or the turn is over. */
 void link_pump(struct link *link);
 /* Closes the connection. The link becomes free later, when the event loop has released its
  * handle. */
@@ -126,6 +126,6 @@ static inline uint32_t link_number(const struct link *link)
 /* ---- link_send.c, for link.c ---- */
 /* Makes the list of streams, with a hello if `hello`. Returns 0 or a negative errno. */
 int link_list(struct link *link, bool hello);
-/* Sends the next bytes. Returns their number (or 1 if a frame was made); 0 if there is nothing to
- * send, or if the socket is full (`wants_room`); or a negative errno. */
+/* Sends the next bytes. Returns their number (or 1 if a frame was made); 0 if nothing waits to be
+ * sent, or if the socket is full (`wants_room`); or a negative errno. */
 ssize_t link_send_next(struct link *link);

@@ -1,7 +1,7 @@
 /*
  * Decides what a link sends next: the list of streams if it has changed; replies to orders;
  * batches, first of a stream whose frame is partly sent, then of the others in turn; and pieces of
- * symbol files when there is nothing else. See link.h.
+ * symbol files when nothing else waits. See link.h.
  */
 #include "agent/net/link.h"
 
@@ -133,7 +133,7 @@ static ssize_t send_file(struct link *l, const struct spool_place *place, size_t
 }
 
 /* Sends the next bytes of a subscribed stream. Returns a positive number if something was sent or
- * made, 0 if there is nothing to send or the socket is full, or a negative errno if the connection
+ * made, 0 if nothing waits to be sent or the socket is full, or a negative errno if the connection
  * is lost. */
 static ssize_t send_frame(struct link *l, struct stream *s, struct subscription *sub)
 {
@@ -249,7 +249,7 @@ static bool half_sent(const struct link *l)
 	return orphans_half_sent(l->host->orphans, link_number(l));
 }
 
-/* Sends a piece of a symbol file. Called when there is nothing else to send. */
+/* Sends a piece of a symbol file. Called when nothing else waits to be sent. */
 static ssize_t send_piece(struct link *l)
 {
 	long n = l->host->files ? symbol_files_next(l->host->files, l, l->fd, l->host->packer,

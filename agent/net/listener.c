@@ -49,8 +49,9 @@ static void peer_name(const struct sockaddr_storage *address, socklen_t length, 
 	snprintf(out, size, address->ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* If the agent must use one interface, it still listens on all addresses, because the interface's
- * addresses may change. It then refuses connections to addresses of other interfaces. */
+/* Returns true if the agent may use all interfaces, or if the connection arrived at an address of
+ * the one that it must use. The agent listens on all addresses even then, because the interface's
+ * addresses may change. */
 static bool is_admitted(const struct listener *l, int fd)
 {
 	struct sockaddr_storage own = {0};

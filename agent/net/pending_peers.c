@@ -42,9 +42,9 @@ static void pending_peers_leave(struct pending_peer *g)
 	uv_close((uv_handle_t *)&g->poll, closed);
 }
 
-/* With keys from pairing, the dialled collector may have another key, or may not have read its new
- * key yet. So the dialer's next attempt offers the next key, and the user is told only after all
- * keys were tried twice. */
+/* Returns true if the dialer should try the next key. The keys come from pairing, so the dialled
+ * collector may have another key, or may not have read its new key yet. The user is told only after
+ * all keys were tried twice. */
 static bool tries_next_key(struct pending_peer *g, int error)
 {
 	struct pending_peers *gs = g->host;

@@ -84,7 +84,7 @@ void symbol_files_done(struct symbol_files *files);
 void symbol_files_ask(struct symbol_files *files, struct link *link,
 		      const Heapcast__FileRequest *order);
 /* Packs the next piece for this link as a frame in `out`, if it is the link's turn. `fd` is the
- * link's socket. Returns its length, 0 if there is nothing to send now, or a negative errno, which
+ * link's socket. Returns its length, 0 if nothing is ready to be sent, or a negative errno, which
  * is a bug. */
 long symbol_files_next(struct symbol_files *files, const struct link *link, int fd,
 		       struct packer *packer, uint8_t *out, size_t size);
