@@ -78,8 +78,8 @@ struct maps {
 /* Divides `size` bytes (at least MAPS_SIZE_MIN) at `memory`, aligned to 8, into table, names and
  * columns. A step takes at most `step_max` bytes of a message (at least MAPS_STEP_MIN). */
 void maps_init(struct maps *maps, void *memory, size_t size, size_t step_max, uint32_t page_size);
-/* Starts again with numbers of names and regions, for another process or if what was reported is
- * unknown. */
+/* Forgets all names and regions, for another process. Also call this if it is unknown what was
+ * reported. */
 void maps_clear(struct maps *maps);
 /* Makes the next reading report all regions again, and the names that they use, under new numbers.
  * Call this when the collector has lost what was reported. */
