@@ -1,5 +1,5 @@
 /* `agent pair CODE`: creates a key that only this agent and a collector share. Also lists and
- * removes such keys. */
+ * removes these keys. */
 #include "agent/cli/pair.h"
 
 #include <errno.h>

@@ -176,7 +176,7 @@ static int preload_path_check_file(const char *path, int depth, struct err_text 
 			       "attach -p PID'; or run the agent as the user it becomes",
 			       path);
 	if (fd < 0)
-		return 0; /* executable but not readable: the kernel decides */
+		return 0; /* executable but not readable: let the kernel decide */
 	n = read(fd, head, sizeof(head) - 1);
 	if (n >= 64 && !memcmp(head, ELFMAG, SELFMAG))
 		return check_elf(fd, path, err);

@@ -470,8 +470,8 @@ static int run_parse(struct run_command *run, int argc, char **argv, struct err_
 	return r;
 }
 
-/* If a file is wanted, or is the only output, checks before the program starts that it can be
- * created. */
+/* Checks before the program starts that the file can be created, if the user wants a file or it is
+ * the only output. */
 static int run_check_file(const struct run_command *run, const struct agent_settings *s,
 			  struct err_text *err)
 {

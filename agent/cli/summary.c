@@ -48,7 +48,7 @@ static void print_unsaved(const struct session_report *r)
 }
 
 /* Prints which collectors have taken the recording, and which have not. Without a key, any host on
- * the network may be such a collector. */
+ * the network may have been a collector. */
 static void print_collectors(const struct session_report *r)
 {
 	bool kept = *r->path && r->rest_for_away;
