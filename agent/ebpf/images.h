@@ -23,9 +23,9 @@ struct images {
 	uint64_t clock;
 };
 
-/* Returns the image of what is mapped at `map` in the process: of its file if the file can be
+/* Returns the image of the module at `map` in the process: of its file if the file can be
  * identified for certain, or else of the process's memory if the ELF header lies at `base`. Returns
- * NULL if neither works or it is no ELF file. Every get needs a put. */
+ * NULL if neither works, or if the module is no ELF file. Every get needs a put. */
 struct image *images_get(struct images *images, pid_t pid, const struct process_map *map,
 			 uint64_t base);
 void images_put(struct images *images, struct image *image);

@@ -39,7 +39,7 @@ struct remote {
 	struct remote_process_module *modules; /* sorted by address */
 	uint32_t module_count;
 	uint32_t module_capacity;
-	struct range *ranges; /* what is mapped, sorted by address */
+	struct range *ranges; /* mapped ranges, sorted by address */
 	uint32_t range_count;
 	uint32_t range_capacity;
 	uint64_t looked_ns; /* CLOCK_MONOTONIC at the end of the last look */

@@ -68,8 +68,8 @@ enum site_kind {
 struct site {
 	uint64_t offset; /* in the file, of the probed instruction */
 	uint64_t word;	 /* bpf/site.h */
-	/* For a free: an offset at which its return can be probed, too, and the word for it, with
-	 * SITE_FOLLOWED. 0: none. */
+	/* Only of a free: an offset at which its return can be probed, too, and the word for it,
+	 * with SITE_FOLLOWED. 0: none. */
 	uint64_t followed_offset, followed_word;
 	uint64_t function; /* offset of the function's entry; all its sites share it */
 	uint32_t size;	   /* of the function */

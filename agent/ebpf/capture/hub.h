@@ -77,7 +77,7 @@ struct watch {
 			      * start here; 0: no exec */
 	uint32_t exec_loads; /* number of loads at the exec */
 	bool exec_told;	     /* the stream knows of the exec */
-	uint32_t chosen;     /* number of places to probe in what is mapped now */
+	uint32_t chosen;     /* number of places to probe in the present mappings */
 	struct ebpf_modules modules;
 	uint32_t epoch;
 	struct remote *remote;
@@ -111,7 +111,7 @@ struct watch {
 	uint64_t damaged;
 	uint64_t waited_ns;    /* as reported */
 	uint64_t raws, raw_ns; /* stacks that the agent walked, and the time that this took */
-	uint64_t raw_first_ns; /* delay from the first such event to its walk */
+	uint64_t raw_first_ns; /* delay from the first event in `raws` to its walk */
 	uint32_t raw_count, raw_flags;
 	uint64_t told_ns;	  /* the reported watermark */
 	uint32_t round;		  /* records read in this round */

@@ -91,7 +91,7 @@ void loads_look(struct watch *w, uint64_t now)
 	w->modules_due = true;
 	w->table = __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
 	w->table_sure = !r && w->table == before;
-	if (r) /* the process has ended, or there is no memory: its stacks end there */
+	if (r) /* the process has ended, or memory is short: its stacks end there */
 		return;
 	/* The loader's first two calls concern the libraries that a program starts with. */
 	for (uint32_t i = 0;
