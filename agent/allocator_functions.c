@@ -1,5 +1,5 @@
-/* The table of allocator functions; see allocator_functions.h. This file is part of libheapcast.so,
- * so it depends on nothing but libc. */
+/* Has the table of allocator functions. See allocator_functions.h. This file is part of
+ * libheapcast.so, so it depends on nothing but libc. */
 #include "agent/allocator_functions.h"
 
 #include <string.h>
