@@ -1,4 +1,4 @@
-/* Memory from the system, handed out from front to back. See arena.h. */
+/* Takes memory from the system and hands it out from front to back. See arena.h. */
 #include "agent/core/arena.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The code and the function symbols of an ELF file of the agent's own class and byte order, in
- * bounded memory. The file may have any size and any content (base/elf). The process may run only
- * one elf_symbols_walk at a time, because it uses static buffers.
+ * Reads the code and the function symbols of an ELF file of the agent's own class and byte order,
+ * in bounded memory. The file may have any size and any content (base/elf). The process may run
+ * only one elf_symbols_walk at a time, because it uses static buffers.
  */
 #include <elf.h>
 #include <link.h>

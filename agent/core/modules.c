@@ -1,4 +1,4 @@
-/* The module table. See modules.h. */
+/* Implements the module table. See modules.h. */
 #include "agent/core/modules.h"
 
 #include <errno.h>

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * A run: what a source of events (capture.h) has found, in order, for the stream to take. A run is
- * bounded, so a source fills one after the other.
+ * A run is a bounded list of items that a source of events (capture.h) has found, in order, for the
+ * stream to take. A source fills one run after the other.
  *
  *   source --fill--> run: thread 7 begins | malloc | free | gap | malloc | ... --take--> stream
  *
  * The stream takes the items one by one. When its batch is full, the rest waits in the run until
- * the batch is closed; the source is not called before the run is taken completely. So whatever an
- * item points to (program counters, texts, modules) must stay until the source is called again, and
- * by then the stream's threads know everything that the source has said so far.
+ * the batch is closed; the source is not called before the run is taken completely. So the data
+ * that an item points to (program counters, texts, modules) must stay until the source is called
+ * again. By then, the stream's threads know everything that the source has reported so far.
  *
  * A *lane* is a sequence of events of one thread with a common stack history (a slice of the ring).
  * Lanes are numbered from 0. The frames that an event keeps are those of the last event with a

@@ -1,4 +1,4 @@
-/* The stack table. See stacks.h. */
+/* Implements the stack table. See stacks.h. */
 #include "agent/core/stacks.h"
 
 #include <assert.h>

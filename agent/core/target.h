@@ -1,6 +1,6 @@
 #pragma once
-/* The recorded process as the kernel shows it: its identity, and how it ended. Reads /proc and
- * pidfds, with bounded buffers. */
+/* Finds out about a recorded process from the kernel: its identity, and how it ended. Reads /proc
+ * and pidfds, with bounded buffers. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
