@@ -1,4 +1,4 @@
-/* The drain thread. See drain.h. */
+/* Runs the drain thread. See drain.h. */
 #include "agent/stream/drain.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* A recording on disk. See file_sink.h. */
+/* Writes a recording to disk. See file_sink.h. */
 #include "agent/stream/file_sink.h"
 
 #include <errno.h>

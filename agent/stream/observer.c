@@ -1,4 +1,4 @@
-/* The thread that reads processes' files in /proc. See observer.h. */
+/* Runs the thread that reads processes' files in /proc. See observer.h. */
 #include "agent/stream/observer.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Orders: start, stop, change the mode, take a snapshot, set a mark. They come from collectors
- * (replies.h) and from people on this host (control_socket.h).
+ * Carries out orders: start, stop, change the mode, take a snapshot, set a mark. Orders come from
+ * collectors (replies.h) and from people on this host (control_socket.h).
  *
  *   order --> mark in the open batch, with the time and the origin of the order
  *         --> the ring's control line --> batch closed at once

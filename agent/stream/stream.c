@@ -1,4 +1,4 @@
-/* One recorded process. See stream.h. */
+/* Manages the stream of one recorded process. See stream.h. */
 #include "agent/stream/stream.h"
 
 #include <errno.h>

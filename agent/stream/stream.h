@@ -1,8 +1,8 @@
 #pragma once
 /*
- * One recorded process, from its start to the acknowledgement of its last batch. A stream lives in
- * a slot, whose memory was reserved at the start, and receives the events of a capture source
- * (agent/core/capture.h).
+ * A stream is one recorded process, from its start to the acknowledgement of its last batch. It
+ * lives in a slot, whose memory was reserved at the start, and receives the events of a capture
+ * source (agent/core/capture.h).
  *
  * The drain thread fills it; the main loop reads its spool and tables for links. `lock` protects
  * all of it. States:

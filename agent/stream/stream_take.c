@@ -1,11 +1,10 @@
 /*
- * The stream as the receiver of a source: takes the items of a run (agent/core/run.h). Events
- * become nodes and columns; gaps and marks go into lists of the batch. stream.c has the life of a
- * stream.
+ * Takes the items of a source's run into the stream (agent/core/run.h). Events become nodes and
+ * columns. Gaps and marks go into lists of the batch. stream.c has the life of a stream.
  *
  * For millions of events a second, most of the work is finding the node of (parent, program
- * counter). The lane's path gives the parent, and the stack table's cache the node. Only for a
- * cache miss, module, place and node are looked up.
+ * counter). The lane's path gives the parent, and the stack table's cache the node. Module, place
+ * and node are looked up only after a cache miss.
  */
 #include <errno.h>
 #include <string.h>

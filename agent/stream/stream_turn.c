@@ -1,6 +1,6 @@
 /*
- * A turn of the drain thread for one stream: takes runs from the source, closes batches, hands them
- * to the spool, and ends the stream. See stream.h.
+ * Runs a turn of the drain thread for one stream: takes runs from the source, closes batches, hands
+ * them to the spool, and ends the stream. See stream.h.
  */
 #include <assert.h>
 #include <errno.h>
