@@ -1,4 +1,4 @@
-/* The spool in memory. See spool.h. */
+/* Implements the spool in memory. See spool.h. */
 #include "agent/spool/spool.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The spool on disk. See spool_disk.h. */
+/* Implements the spool on disk. See spool_disk.h. */
 #include "agent/spool/spool_disk.h"
 
 #include <errno.h>
