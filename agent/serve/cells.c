@@ -1,4 +1,4 @@
-/* Counting cells. See cells.h. */
+/* Manages counting cells. See cells.h. */
 #include "agent/serve/cells.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The mark of an agent's rings, and the identifier of its key. See home.h. */
+/* Computes the mark of an agent's rings, and the identifier of its key. See home.h. */
 #include "agent/serve/home.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* A stream whose source is a ring. See ring_stream.h. */
+/* Opens streams whose source is a ring. See ring_stream.h. */
 #include "agent/serve/ring_stream.h"
 
 #include <errno.h>

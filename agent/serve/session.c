@@ -1,5 +1,5 @@
-/* The life of one slot in the main loop: a program asks, is recorded, ends. session_deliver.c
- * delivers its batches. See agent.h. */
+/* Runs one slot in the main loop: a program asks, is recorded, and ends. session_deliver.c delivers
+ * its batches. See agent.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Taking up: a daemon that was killed and restarted continues to record the programs of its
+ * Takes up rings: a daemon that was killed and restarted continues to record the programs of its
  * predecessor.
  *
  * A program keeps its ring only as a mapping, so the agent reaches the ring through
