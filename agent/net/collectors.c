@@ -1,4 +1,4 @@
-/* The collectors that the agent knows. See collectors.h. */
+/* Keeps the collectors that the agent knows. See collectors.h. */
 #include "agent/net/collectors.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A connection with a collector. See link.h. */
+/* Manages a connection with a collector. See link.h. */
 #include "agent/net/link.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Pending connections. See pending_peers.h. */
+/* Holds pending connections. See pending_peers.h. */
 #include "agent/net/pending_peers.h"
 
 #include <errno.h>
