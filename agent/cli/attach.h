@@ -1,7 +1,7 @@
 #pragma once
-/* `agent attach`, in parts: attach.c has the command, attach_find.c selects processes,
- * attach_follow.c watches for new processes, attach_lock.c keeps a process to one agent. Everything
- * runs in the main loop. */
+/* `agent attach` has four parts: attach.c is the command, attach_find.c selects processes,
+ * attach_follow.c watches for new processes, and attach_lock.c allows only one agent per process.
+ * Everything runs in the main loop. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

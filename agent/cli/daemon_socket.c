@@ -1,4 +1,4 @@
-/* The name, lock and mode of the daemon's socket. See daemon_socket.h. */
+/* Opens the daemon's socket: its name, lock and mode. See daemon_socket.h. */
 #include "agent/cli/daemon_socket.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 #pragma once
-/* Pairing: `agent pair`, and `agent run --pair`. */
+/* Pairs this agent with a collector, for `agent pair` and `agent run --pair`. */
 #include <stdio.h>
 
 #include "agent/cli/options/options.h"

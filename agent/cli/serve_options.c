@@ -1,4 +1,4 @@
-/* The daemon's options and their sources. See serve_options.h. */
+/* Reads the daemon's options from their sources. See serve_options.h. */
 #include "agent/cli/serve_options.h"
 
 #include <errno.h>

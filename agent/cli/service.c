@@ -1,4 +1,4 @@
-/* The protocols of systemd. See service.h. */
+/* Speaks the protocols of systemd. See service.h. */
 #include "agent/cli/service.h"
 
 #include <errno.h>

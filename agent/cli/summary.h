@@ -1,5 +1,5 @@
 #pragma once
-/* The summary that `agent run` and `agent attach` print to standard error when a program has
+/* Prints the summary of `agent run` and `agent attach` to standard error when a program has
  * ended. */
 #include <stdbool.h>
 

@@ -1,4 +1,5 @@
-/* The table of variables that are not named after options. See variables.h. */
+/* Has the table of variables that are not named after options, and reads the environment. See
+ * variables.h. */
 #include "agent/cli/options/variables.h"
 
 #include <ctype.h>
