@@ -1,4 +1,4 @@
-/* The report of `agent attach --check`. See check.h. */
+/* Prints the report of `agent attach --check`. See check.h. */
 #include "agent/ebpf/check.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * An image: a module's file laid out as the loader would, in memory of the agent, read piece by
- * piece on demand. The ELF headers are validated before they are used. The contents influence only
- * the stacks that are unwound with them. If the file changes or shrinks meanwhile, reading yields
- * other bytes or none, never a signal.
+ * An image is a module's file in the agent's memory, laid out as the loader would do it, and read
+ * piece by piece on demand. The ELF headers are validated before they are used. The contents
+ * influence only the stacks that are unwound with them. If the file changes or shrinks meanwhile,
+ * reading yields other bytes or none, never a signal.
  *
  * If no file can be opened (the vdso, deleted files out of reach), the source is the memory of the
  * process.

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Recording of running programs by the kernel: loads the programs of bpf/capture.bpf.c once, and
- * manages the processes that they watch. Each process is a *watch*: a source of events
+ * Records running programs by the kernel: loads the programs of bpf/capture.bpf.c once, and manages
+ * the processes that they watch. Each process is a *watch*: a source of events
  * (agent/core/capture.h) with its own ring buffer.
  *
  *   uprobes --programs--> ring of the watch --drain thread: source.c--> stream
