@@ -67,7 +67,7 @@ static inline uint64_t clock_ns(const struct clock *c, uint64_t stamp)
 uint64_t clock_ticks(const struct clock *clock, uint64_t ns);
 /* Measures the time and begins a new piece of the line. Call it about once a second. */
 void clock_update(struct clock *clock);
-/* `stamp` was read a moment ago. Returns true if the line maps it to the future, or if it lies
+/* Returns true if the line maps `stamp`, which was read a moment ago, to the future, or if it lies
  * before the last measurement. Then the machine has slept since the last update, and the clock
  * needs a clock_update. */
 bool clock_strayed(const struct clock *clock, uint64_t stamp);

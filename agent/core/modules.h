@@ -82,7 +82,7 @@ bool modules_knows(const struct modules *modules, const struct run_module *modul
 int modules_add(struct modules *modules, const struct run_module *module);
 /* Returns true if the module was loaded, or may have been: the table turned some away. */
 bool modules_remove(struct modules *modules, uint32_t id, uint32_t epoch, uint64_t time_ns);
-/* An exec replaced the image: no module is loaded any more, and ids and epochs start again. */
+/* Removes all modules, because an exec has replaced the image. Ids and epochs start again. */
 void modules_remove_all(struct modules *modules, uint64_t time_ns);
 /* Returns the place that held `pc` in this epoch, or NULL if no module did. The pointer is valid
  * until the next change. */
