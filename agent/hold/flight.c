@@ -147,7 +147,7 @@ static int settle_reallocation(struct flight *f, uint32_t i)
 	return settle_birth(f, i);
 }
 
-/* The record at the cursor becomes older than the window. */
+/* Handles the record at the cursor, which becomes older than the window. */
 static int flight_settle(struct flight *f)
 {
 	uint32_t i = f->cursor, next = i + flight_length_of(f, i);

@@ -152,8 +152,8 @@ int flight_event(struct flight *flight, struct thread *thread, const struct even
 /* Does what is due according to the source's watermark. `final`: no event of this image follows.
  * Returns 0 or -EAGAIN. */
 int flight_advance(struct flight *flight, uint64_t watermark_ns, uint64_t now_ns, bool final);
-/* Another image of the program begins, and everything of the last one was sent. Arms the recorder
- * again. */
+/* Arms the recorder again for another image of the program. Everything of the last image was
+ * sent. */
 static inline void flight_begin_image(struct flight *f)
 {
 	f->state = FLIGHT_ARMED;
