@@ -32,8 +32,8 @@ void ring_hear_wants(struct capture_source *source, bool refused)
 		__atomic_store_n(&s->ring->header->refused, s->wants_seen, __ATOMIC_RELEASE);
 }
 
-/* The answer is guarded by a sequence number, which is odd while the program writes. It is read
- * once, and used only if the number shows that it is complete. */
+/* Reads the allocator's answer. A sequence number guards it, which is odd while the program writes.
+ * The answer is read once, and used only if the number shows that it is complete. */
 uint32_t ring_answer(const struct capture_source *source, uint32_t after,
 		     struct capture_allocator *ret)
 {

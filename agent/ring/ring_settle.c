@@ -155,8 +155,8 @@ static bool has_other(const struct ring_source *s, uint32_t index)
 	return false;
 }
 
-/* The slice is about to be freed with its part of the account. Writes the thread's account to its
- * other slice, where an agent that takes over the ring finds it. */
+/* Writes the thread's account to its other slice, where an agent that takes over the ring finds it.
+ * This slice is about to be freed with its part of the account. */
 static void ring_settle_hand_over(const struct ring_source *s, uint32_t index)
 {
 	for (uint32_t i = 0; i < s->active_count; i++)
@@ -172,7 +172,7 @@ static bool is_over(const struct ring_source *s, uint32_t index)
 	       l->reader.tail == l->reader.head && (l->left || !has_other(s, index));
 }
 
-/* The stream has taken the lane's last account: frees its slice. */
+/* Frees the slice of a lane whose last account the stream has taken. */
 static void free_lane(struct ring_source *s, struct run *run, uint32_t index)
 {
 	uint64_t *settled = &s->ring->header->settled; /* only the agent writes it */
@@ -204,7 +204,8 @@ static void free_settled(struct ring_source *s, struct run *run)
 	}
 }
 
-/* A thread's last lane waits for its others (is_over), whose accounts must be taken before. */
+/* A thread's last lane waits for the thread's other lanes (is_over), whose accounts must be taken
+ * before. */
 bool ring_reap(struct ring_source *s, struct run *run)
 {
 	put_all_waits(s, run);

@@ -199,8 +199,8 @@ static bool lane_look(struct ring_source *s, struct run *run, uint32_t index, bo
 	return true;
 }
 
-/* Looks at all slices. Repeats this while it meets threads in a later slice of theirs and finds
- * earlier ones. A thread whose first slice does not turn up is taken as it is. */
+/* Looks at all slices. Repeats the search while it meets a thread's later slice before an earlier
+ * one. If a thread's first slice does not turn up, takes its later slices without it. */
 static bool ring_source_search(struct ring_source *s, struct run *run, bool final, uint64_t now)
 {
 	uint32_t known;

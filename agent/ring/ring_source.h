@@ -189,8 +189,8 @@ uint64_t ring_thread_taken(const struct ring_source *source, const struct run *r
 void ring_account_write(struct capture_source *source, const struct capture_account *account);
 /* Writes the lane's part of the account. */
 void ring_account_lane(const struct ring_source *source, uint32_t index);
-/* The thread of this slice has ended and is fully counted. Adds it to the account of ended threads,
- * exactly once. */
+/* Adds the thread of this slice to the account of ended threads, exactly once. The thread has ended
+ * and is fully counted. */
 void ring_account_end(struct ring_source *source, uint32_t index);
 /* Starts a lane whose thread another agent knew. Returns true if it put something into the run,
  * which must be taken before this is called again. */
@@ -251,7 +251,7 @@ void ring_put_losses(struct run *run, uint32_t lane, struct ring_losses *told,
 /* Puts the next module of the channel into the run, which must be empty (ring_modules.c). Returns
  * false if there is none. */
 bool ring_read_module(struct ring_source *source, struct run *run);
-/* The slice's content is invalid: skips everything that is published in it. */
+/* Skips everything that is published in the slice, because its content is invalid. */
 void ring_lane_damaged(struct ring_source *source, const struct run *run, uint32_t index);
 /* Reads the lane's next record into `next` (ring_records.c). Returns false if there is none. */
 bool ring_lane_next(struct ring_source *source, const struct run *run, uint32_t index);
