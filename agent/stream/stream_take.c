@@ -450,7 +450,8 @@ static bool take_gap(struct stream *s, const struct run_item *item)
 
 /* ---- modules ---- */
 
-/* A module whose data is invalid is skipped; so is one for which the table has no room. */
+/* Takes a module that was loaded. Skips a module whose data is invalid or for which the table has
+ * no room. */
 static bool take_load(struct stream *s, const struct run_item *item)
 {
 	const struct run_module *module = item->module;

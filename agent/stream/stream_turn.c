@@ -134,7 +134,8 @@ static void read_names(struct stream *s, uint64_t now)
 		threads_name(&s->threads, t, name);
 }
 
-/* The old image is drained: forgets its modules and prepares the ring for the new image. */
+/* Forgets the modules of the old image, which is drained, and prepares the source for the new
+ * image. */
 static void begin_image(struct stream *s)
 {
 	struct target_info target;
