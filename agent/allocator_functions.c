@@ -1,5 +1,5 @@
-/* The table of allocator functions; see allocator_functions.h. This file is part of libheapcast.so,
- * so it depends on nothing but libc. */
+/* Has the table of allocator functions. See allocator_functions.h. This file is part of
+ * libheapcast.so, so it depends on nothing but libc. */
 #include "agent/allocator_functions.h"
 
 #include <string.h>
@@ -89,7 +89,7 @@ static size_t without_suffix(const char *name, size_t length)
 	return length;
 }
 
-/* This function has six arguments, and the hooks pass on five. */
+/* This function has six arguments, but the hooks pass on only five. */
 static const char too_many[] = "recalloc_aligned_at";
 
 static int find_in(const struct prefix *prefix, const char *name)

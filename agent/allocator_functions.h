@@ -41,11 +41,11 @@ extern const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS];
  * shift by one. */
 int allocator_function_find(const char *name, bool *ret_heap);
 
-/* The same for a name that a module imports: the names above, sized frees of standard C, and
- * cfree. */
+/* Like allocator_function_find, for a name that a module imports: the names above, sized frees of
+ * standard C, and cfree. */
 int allocator_function_imported(const char *name, bool *ret_heap);
 
-/* The same for the common names of an allocator that replaces malloc: malloc and its family, and
- * the operators of C++. (Sized frees are treated as frees: their additional arguments are
- * ignored.) */
+/* Like allocator_function_find, for the common names of an allocator that replaces malloc: malloc
+ * and its family, and the operators of C++. Sized frees count as frees: their additional arguments
+ * are ignored. */
 int allocator_function_find_common(const char *name);

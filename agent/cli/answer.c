@@ -1,4 +1,4 @@
-/* Has the collector answer. See answer.h. */
+/* Starts the collector to answer questions about a recording. See answer.h. */
 #include "agent/cli/answer.h"
 
 #include <errno.h>
@@ -33,7 +33,8 @@ bool answer_possible(void)
 }
 
 /* Starts the collector with `arguments`, its output on our standard error. `input` is its standard
- * input (-1: ours), and Ctrl-C does not reach it then. Returns its pid, or 0. */
+ * input; Ctrl-C does not reach the collector then. With -1 it has our standard input. Returns its
+ * pid, or 0. */
 static pid_t answer_start(const char *const arguments[], int input)
 {
 	posix_spawn_file_actions_t actions;
@@ -72,7 +73,8 @@ void answer_begin(struct answer *answer, const char *path)
 		close(ends[1]);
 }
 
-/* On a busy machine it gets little of a second. */
+/* Returns true if the collector has got less than half of WAIT_MS of CPU time: the machine is
+ * busy. */
 static bool was_starved(pid_t pid)
 {
 	struct timespec used;
@@ -107,15 +109,15 @@ enum answer_end answer_end(struct answer *answer)
 
 static volatile pid_t answering; /* 0: none; for pass_on */
 
-/* The agent serves no more, so a signal is for the command that answers. */
+/* Passes a signal to the command that answers, because the agent itself no longer serves. */
 static void pass_on(int number)
 {
 	if (answering > 0)
 		kill(answering, number);
 }
 
-/* What Ctrl-C and Ctrl-\ send reaches the command anyway, as it is in our process group. An ignored
- * signal (nohup) stays ignored. */
+/* The signals that are passed on. The terminal sends those of Ctrl-C and Ctrl-\ to the command,
+ * too, because it is in our process group. An ignored signal (nohup) stays ignored. */
 static const int passed_on[] = {SIGTERM, SIGHUP};
 #define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
 
@@ -130,7 +132,8 @@ static void pass_signals_on(struct sigaction before[PASSED_ON])
 	}
 }
 
-/* In the child: becomes the command, which ends with us even if we are killed. */
+/* Runs in the child and becomes the command, which ends with the agent even if the agent is
+ * killed. */
 static void answer_become(const char *path, const char *const arguments[], pid_t parent,
 			  const sigset_t *mask)
 {
@@ -155,8 +158,9 @@ bool answer_with(const char *command, const char *option, const char *path)
 
 	if (program_beside(PROGRAM_COLLECTOR, program) < 0)
 		return false;
-	/* A signal that comes before the child is known waits until it is; the child has our
-	 * handlers until it is another program, and nobody to pass a signal on to. */
+	/* Blocks the signals until `answering` is set, so that none is lost. The child unblocks
+	 * them just before its exec. Until then it has our handlers and no process to pass a signal
+	 * to. */
 	sigemptyset(&held);
 	for (size_t i = 0; i < PASSED_ON; i++)
 		sigaddset(&held, passed_on[i]);

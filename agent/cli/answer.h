@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What `heapcast run` says at the end: peak, leaks and the heaviest call sites. The collector
- * beside this agent works it out. It reads the recording while the program runs, with less
- * priority, so that little is left to do at the end.
+ * Prints what `heapcast run` says at the end: peak, leaks and the heaviest call sites. The
+ * collector beside this agent computes them. It reads the recording while the program runs, with
+ * lower priority, so that little work is left at the end.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -12,15 +12,17 @@ struct answer {
 	int end;   /* closed once the recording is complete */
 };
 
-/* Tells whether there is a collector to ask: this agent was started as heapcast, which has one. */
+/* Returns true if the agent can ask a collector: it was started as heapcast, and a collector is
+ * beside it. */
 bool answer_possible(void);
-/* Starts it for the recording at `path`. It prints to standard error. Without success nothing is
- * said at the end. */
+/* Starts the collector for the recording at `path`. The collector prints to standard error. If it
+ * can't be started, answer_end returns ANSWER_FAILED. */
 void answer_begin(struct answer *answer, const char *path);
-/* What became of it. The collector says itself why it failed. */
+/* The outcome. A collector that fails prints the reason itself. */
 enum answer_end { ANSWER_GIVEN, ANSWER_LATE, ANSWER_FAILED };
-/* The recording is complete: waits a second at most, and three where the machine is busy. */
+/* Waits for the answer after the recording is complete: at most one second, or three seconds on a
+ * busy machine. Then kills the collector. */
 enum answer_end answer_end(struct answer *answer);
-/* Has the collector run `command` with an option (may be NULL) and the recording at `path`, for as
- * long as that takes. Returns false if that failed. */
+/* Has the collector run `command` with an option (may be NULL) and the recording at `path`. Waits
+ * until the command has ended. Returns false if it failed. */
 bool answer_with(const char *command, const char *option, const char *path);

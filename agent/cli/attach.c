@@ -1,6 +1,7 @@
 /*
  * `agent attach`: records running programs by kernel probes. Programs are not restarted, and
- * nothing is loaded into them. When the agent ends, in whatever way, the programs are as before.
+ * nothing is loaded into them. When the agent ends, even if it is killed, the programs are as
+ * before.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -35,11 +36,11 @@
 #define LINES_LEAST   1024
 #define IMAGES_LEAST  (256u << 10)
 #define BLOCKS_LEAST  512
-/* The part of --memory-limit that attaching takes, beyond what a recording by LD_PRELOAD takes:
+/* The memory that attaching takes from --memory-limit, in addition to a recording by LD_PRELOAD:
  * libbpf and the programs in the kernel. */
 #define OWN_BYTES (1104u << 10)
-#define OWN_PAGES 16 /* of the kernel's maps and programs, which are rounded up to pages */
-/* For each process: its ring without the data, its modules and their sites. */
+#define OWN_PAGES 16 /* pages of the kernel's maps and programs, whose sizes are rounded up */
+/* The memory for each process: its ring without the data, its modules and their sites. */
 #define PROCESS_BYTES (64u << 10)
 #define PROCESS_PAGES 3
 #define LEAST_BYTES                                                                                \
@@ -78,14 +79,14 @@ static size_t power_below(size_t value)
 	return power;
 }
 
-/* Extra bytes of `pages` pages on kernels with pages larger than 4 KiB; the numbers above were
- * measured with 4 KiB. */
+/* Returns the extra bytes that `pages` pages take on a kernel with larger pages than 4 KiB. The
+ * numbers above were measured with 4 KiB. */
 static size_t larger(size_t pages)
 {
 	return pages * ((size_t)sysconf(_SC_PAGESIZE) - 4096);
 }
 
-/* Subtracts the memory that does not depend on the number of processes. */
+/* Subtracts the memory that does not depend on the number of processes from the limit. */
 static int reserve(struct options *o, struct err_text *err)
 {
 	const uint64_t takes = OWN_BYTES + LEAST_BYTES + larger(OWN_PAGES);
@@ -101,7 +102,7 @@ static int reserve(struct options *o, struct err_text *err)
 }
 
 /*
- * The memory that `agent run` uses for its rings goes to the kernel here: half of it to ring
+ * Divides the memory that `agent run` uses for its rings. Half of it goes to the kernel's ring
  * buffers, the rest to threads, rows, sampled blocks, and images of files for the unwinder. Each of
  * these also gets the minimum that was reserved for it.
  */
@@ -152,8 +153,8 @@ static int explain(int r, struct err_text *err)
 		      : r;
 }
 
-/* Some kernels kill a program behind a seccomp filter at the first probed return, since they return
- * from the probe by a system call. */
+/* Refuses a program behind a seccomp filter if the kernel would kill it at the first probed return.
+ * Some kernels return from the probe by a system call, which the filter sees. */
 static int check_filter(pid_t pid, struct err_text *err)
 {
 	if (!rights_is_filtered(pid))
@@ -167,7 +168,7 @@ static int check_filter(pid_t pid, struct err_text *err)
 				 (int)pid, host_rights()->of[RIGHT_FILTERED].reason);
 }
 
-/* Says why the program of a process can't be found out. */
+/* Reports why the agent can't find out which program the process runs. */
 static int refuse_unseen(const struct target_info *target, struct err_text *err)
 {
 	int pid = (int)target->pid, r;
@@ -229,7 +230,8 @@ static struct stream *stream_of(struct attach *a, const struct watch *watch)
 	return NULL;
 }
 
-/* What failed with `r` may have failed because the process had ended: then that is the error. */
+/* Replaces the error `r` if it came about because the process has ended or can't be attached to at
+ * all. */
 static int unless_ended(pid_t pid, int r, struct err_text *err)
 {
 	const char *reason = r < 0 ? rights_unfit(pid) : NULL;
@@ -322,7 +324,7 @@ static void attach_tick(uv_timer_t *timer)
 		attach_look_around(a);
 }
 
-/* A ring is filling up, or a watch needs probes. */
+/* Handles the hub's news: a ring is filling up, or a watch needs probes. */
 static void rung(uv_poll_t *poll, int status, int events)
 {
 	struct attach *a = poll->data;
@@ -367,7 +369,8 @@ static void attach_finished(void *context, const struct session_report *r)
 	summary_print_next(r);
 }
 
-/* Prints a line first: the kernel's verifier may take a second or more on a board's processor. */
+/* Prints a line before the programs are loaded: the kernel's verifier may take a second or more on
+ * a board's processor. */
 static void say_attaching(const struct attach *a)
 {
 	if (!a->options.quiet)

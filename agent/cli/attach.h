@@ -1,7 +1,7 @@
 #pragma once
-/* `agent attach`, in parts: attach.c has the command, attach_find.c selects processes,
- * attach_follow.c watches for new processes, attach_lock.c keeps a process to one agent. Everything
- * runs in the main loop. */
+/* `agent attach` has four parts: attach.c is the command, attach_find.c selects processes,
+ * attach_follow.c watches for new processes, and attach_lock.c allows only one agent per process.
+ * Everything runs in the main loop. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,13 +27,13 @@ struct attach {
 	uint32_t attached;
 	bool children_wanted; /* a fork was reported: look for new children */
 	bool full;	      /* the lack of free slots was logged */
-	/* Processes that were tried, so that none is tried twice. */
+	/* Processes that were tried; none is tried twice. */
 	struct attach_known {
 		pid_t pid;
 		uint64_t start;
 	} known[ATTACH_KNOWN_MAX];
 	unsigned next_known;
-	/* New processes: their allocator is not mapped yet. */
+	/* New processes whose allocator is not mapped yet. */
 	struct attach_waiting {
 		pid_t pid; /* 0: the entry is free */
 		uint64_t start, since_ns;
@@ -42,13 +42,13 @@ struct attach {
 	} waiting[ATTACH_WAITING_MAX];
 };
 
-/* attach.c. Records this process. `parent` is the stream id of its parent, or NULL. Returns 0;
+/* Records this process (attach.c). `parent` is the stream id of its parent, or NULL. Returns 0;
  * -ENOENT if no allocator is mapped; -ENOSPC if all slots are taken; -EEXIST if the process is
- * recorded already; or another negative errno. All with the reason. */
+ * recorded already; or another negative errno. Errors come with the reason. */
 int attach_one(struct attach *attach, pid_t pid, const uint8_t *parent, struct err_text *err);
 
 /* attach_follow.c */
-/* Starts following. To be called before the loop runs. */
+/* Starts to follow new processes. Call this before the loop runs. */
 void attach_begin_following(struct attach *attach);
 /* Reads what the kernel reports about processes. */
 void attach_hear(struct attach *attach);
@@ -58,7 +58,7 @@ void attach_look_again(struct attach *attach);
 void attach_look_around(struct attach *attach);
 
 /* attach_lock.c */
-/* Locks the process against other agents. *ret_lock is to be passed to attach_unlock; the kernel
+/* Locks the process against other agents. The caller passes *ret_lock to attach_unlock. The kernel
  * also releases the lock when this agent ends. Returns 0, with *ret_lock -1 if no lock could be
  * taken; or -EEXIST if another agent records the process. */
 int attach_lock(pid_t pid, int *ret_lock, struct err_text *err);

@@ -1,7 +1,7 @@
 /*
- * Control groups. A path below the mount of a hierarchy belongs to this hierarchy, and is compared
- * with its line in /proc/PID/cgroup: "0::/PATH" for version 2, "4:memory:/PATH" for version 1. Any
- * other path is compared with the path of every line.
+ * Selects processes by control group. A path below the mount of a hierarchy belongs to this
+ * hierarchy. It is compared with the hierarchy's line in /proc/PID/cgroup: "0::/PATH" for version
+ * 2, "4:memory:/PATH" for version 1. Any other path is compared with the path of every line.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 
 #define LINE_BYTES 8192
 
-/* Takes this cgroup mount if it contains the path, and its mount point is the longest that does. */
+/* Takes the cgroup mount in `line` if it contains the path and no longer mount point was found
+ * before. */
 static void take_mount(struct attach_cgroup *c, const char *path, char *line, size_t *longest)
 {
 	struct proc_mount mount;

@@ -54,7 +54,8 @@ bool attach_wants(const struct attach_want *want, pid_t pid)
 	return !want->has_cgroup || attach_cgroup_has(&want->cgroup, pid);
 }
 
-/* Our own executable, and the collector's beside it. What is not there stays 0, which no file has.
+/* Gets our own executable, and the collector's beside it. The entry of a missing file stays 0, an
+ * inode that no file has.
  */
 static void look_for_ours(struct stat ours[2])
 {
@@ -65,7 +66,7 @@ static void look_for_ours(struct stat ours[2])
 		stat(path, &ours[1]);
 }
 
-/* Compares the executable with these. */
+/* Compares the process's executable with our files. */
 bool attach_is_ours(pid_t pid)
 {
 	static struct stat ours[2];

@@ -26,19 +26,20 @@ struct attach_want {
 
 /* Parses "1,2,3". Returns 0, or -EINVAL with the reason. */
 int attach_parse_pids(struct attach_want *want, const char *text, struct err_text *err);
-/* True if processes are also selected by other means than their pid, now and later. */
+/* Returns true if processes are also selected by other means than their pid; new ones may then
+ * appear later. */
 static inline bool attach_looks(const struct attach_want *want)
 {
 	return want->comm || want->has_cgroup || want->all;
 }
-/* attach_cgroup.c. Takes a folder of a mounted hierarchy, or a path as /proc/PID/cgroup shows
- * it. */
+/* Reads a folder of a mounted hierarchy, or a path as /proc/PID/cgroup shows it
+ * (attach_cgroup.c). */
 void attach_cgroup_read(const char *path, struct attach_cgroup *ret);
 bool attach_cgroup_has(const struct attach_cgroup *cgroup, pid_t pid);
-/* True if the process is an agent, or the collector next to it. They are never recorded: their work
- * for the recording would itself be recorded, without end. */
+/* Returns true if the process is an agent, or the collector next to it. They are never recorded,
+ * because their work for the recording would be recorded, too, without end. */
 bool attach_is_ours(pid_t pid);
-/* True if the process is wanted. False for kernel threads and zombies. */
+/* Returns true if the process is wanted. False for kernel threads and zombies. */
 bool attach_wants(const struct attach_want *want, pid_t pid);
 /* Calls `found` for each process of the system. */
 void attach_each(void (*found)(void *context, pid_t pid), void *context);

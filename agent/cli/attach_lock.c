@@ -1,9 +1,9 @@
 /*
- * One agent per process: two would record it twice, and stop it twice at each call. An agent that
- * attaches listens at an abstract socket whose name identifies the process regardless of pid
- * namespaces; the kernel removes the name when the agent ends, in whatever way. (Abstract names
- * belong to a network namespace: agents in different ones don't see each other.) Any user may take
- * any name, so the lock counts only if its holder is our user or root.
+ * Allows only one agent per process: two agents would record it twice, and stop it twice at each
+ * call. An agent that attaches listens at an abstract socket whose name identifies the process
+ * regardless of pid namespaces. The kernel removes the name when the agent ends, even if it is
+ * killed. (Abstract names belong to a network namespace, so agents in different ones don't see each
+ * other.) Any user may take any name, so the lock counts only if its holder is our user or root.
  */
 #include "agent/cli/attach.h"
 
@@ -22,7 +22,7 @@
 #include "base/proc/lines.h"
 #include "base/ban.h"
 
-/* Returns the last number of the line NSpid of `status`; 0: there is none. */
+/* Returns the last number of the line NSpid of `status`; 0 if the line is missing. */
 static uint64_t innermost_pid(int status)
 {
 	char memory[PROC_LINE_MAX];

@@ -1,4 +1,4 @@
-/* `agent attach` in a build without the eBPF programs. */
+/* Replaces `agent attach` in a build without the eBPF programs. */
 #include <errno.h>
 
 #include "agent/cli/command.h"

@@ -9,7 +9,8 @@ int command_attach(int argc, char **argv);
 int command_ctl(int argc, char **argv);
 int command_pair(int argc, char **argv);
 
-/* Returns the version of the library that loads programs into the kernel; "no" without them. */
+/* Returns the version of the library that loads programs into the kernel; "no" in a build without
+ * these programs. */
 const char *attach_library(void);
 
 #define EXIT_USAGE 2

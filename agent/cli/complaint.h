@@ -1,9 +1,10 @@
 #pragma once
 /*
- * An agent that libheapcast.so started and that can't do what the user's settings demand. It has no
- * standard error, and the program that started it waits. So the agent listens all the same, makes
- * each program that asks print why it is not recorded (RING_SAY), and exits when no program has
- * asked for a while. Other programs with the same settings use this agent, and need not start one.
+ * Serves programs when an agent that libheapcast.so started can't do what the user's settings
+ * demand. Nobody reads the agent's standard error, and the program that started it waits. So the
+ * agent listens all the same and makes each program that asks print why it is not recorded
+ * (RING_SAY). It exits when no program has asked for a while. Other programs with the same settings
+ * use this agent, and need not start one.
  */
 struct err_text;
 

@@ -125,7 +125,7 @@ static int parse_order(struct ctl *c, int argc, char **argv, struct err_text *er
 	return make_question(c, argv[0], argument, pid, err);
 }
 
-/* Options may stand before the order, or at the end of the line. */
+/* Parses the command line. Options may stand before the order, or at the end of the line. */
 static int ctl_parse(struct ctl *c, int argc, char **argv, struct err_text *err)
 {
 	int first, r;
@@ -148,7 +148,8 @@ static int ctl_parse(struct ctl *c, int argc, char **argv, struct err_text *err)
 	return parse_order(c, argc - first, argv + first, err);
 }
 
-/* A program of another user could have taken the socket's name. */
+/* Returns true if the other end is trusted. A program of another user could have taken the socket's
+ * name. */
 static bool is_trusted(int fd)
 {
 	struct ucred peer;
@@ -199,7 +200,8 @@ static bool next_self(FILE *sockets, char *name, size_t size)
 	return false;
 }
 
-/* Programs with different settings have different agents, so the name must be unique. */
+/* Connects to the agent that the library started. Programs with different settings have different
+ * agents, so exactly one must be found. */
 static int reach_self(struct ctl *c, struct err_text *err)
 {
 	cleanup(cleanup_fclose) FILE *sockets = fopen("/proc/net/unix", "re");

@@ -1,5 +1,5 @@
 #pragma once
-/* `agent ctl`: shows the answer of a running agent to a person, or as JSON. */
+/* Shows the answer that `agent ctl` gets from a running agent, as text or as JSON. */
 #include <stdbool.h>
 
 #include "agent/serve/order_line.h"
@@ -17,5 +17,5 @@ struct ctl_show {
 /* Shows a line of the answer, which has no newline. Returns 0, or -EBADMSG if the line is
  * malformed. */
 int ctl_show_line(struct ctl_show *show, const char *line);
-/* The answer is complete: prints what closes it. */
+/* Prints the end of the output. Call this when the answer is complete. */
 void ctl_show_end(struct ctl_show *show);

@@ -1,4 +1,4 @@
-/* The name, lock and mode of the daemon's socket. See daemon_socket.h. */
+/* Opens the daemon's socket: its name, lock and mode. See daemon_socket.h. */
 #include "agent/cli/daemon_socket.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static void daemon_socket_make_folder(const char *name)
 		chmod(folder, 0755); /* mkdir applies the umask */
 }
 
-/* True if the locked file is still the one at `path`. */
+/* Returns true if the locked file is still the one at `path`. */
 static bool daemon_socket_is_there(int fd, const char *path)
 {
 	struct stat ours, there;

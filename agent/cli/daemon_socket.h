@@ -1,14 +1,15 @@
 #pragma once
 /*
- * The socket where programs ask to be recorded. libheapcast.so looks for it at these names
+ * Opens the socket where programs ask to be recorded. libheapcast.so looks for it at these names
  * (agent/preload/start/agent_link.c):
  *
  *   root     /run/heapcast/agent.sock
  *   others   $XDG_RUNTIME_DIR/heapcast/agent.sock; without that variable the abstract @heapcast-UID
  *
- * One agent serves a name. An agent that serves at a path holds a lock on PATH.lock; so if two
- * start at the same time one gives way, and the file of a killed agent is replaced. The file mode
- * follows from the access control. Programs that can't connect may start an agent of their own.
+ * One agent serves a name. An agent that serves at a path holds a lock on PATH.lock. So if two
+ * agents start at the same time, one gives way, and the socket file of a killed agent is replaced.
+ * The access control determines the file mode. Programs that can't connect may start an agent of
+ * their own.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -28,7 +29,7 @@ struct daemon_socket {
 /* Writes the default name for this user. */
 void daemon_socket_default(char *out, size_t size);
 /* Binds and listens at `name` (NULL: the default). Returns a descriptor; -EADDRINUSE if another
- * agent serves there; or another negative errno. All with the reason. */
+ * agent serves there; or another negative errno. Errors come with the reason. */
 int daemon_socket_open(struct daemon_socket *ret_socket, const char *name, struct err_text *err);
 /* Uses the listening socket `fd` instead. */
 void daemon_socket_adopt(struct daemon_socket *ret_socket, int fd);

@@ -173,8 +173,8 @@ static const char *given(const char *text)
 	return text && *text ? text : NULL;
 }
 
-/* An agent that was paired once talks to no collector without a key, even when all keys are
- * forgotten. */
+/* Uses the keys by pairing. An agent that was paired once talks to no collector without a key, even
+ * when all keys are forgotten. */
 static int use_pairs(const struct options *o, struct pairs *pairs, struct agent_settings *settings,
 		     struct err_text *err)
 {
@@ -277,7 +277,7 @@ static void main_help(void)
 		       "agent --variables what the environment can say.\n");
 }
 
-/* What this build can do, and the libraries that it works with here. */
+/* Prints what this build can do, and the libraries that it uses here. */
 static int main_version(void)
 {
 	printf("heapcast agent %s\n", HEAPCAST_VERSION);

@@ -1,5 +1,5 @@
 /* `agent pair CODE`: creates a key that only this agent and a collector share. Also lists and
- * removes such keys. */
+ * removes these keys. */
 #include "agent/cli/pair.h"
 
 #include <errno.h>
@@ -136,7 +136,7 @@ static int pair_parse(const char *text, struct secret *code, char *host, size_t 
 	return pair_code_secret(text, at ? (size_t)(at - text) - 1 : strlen(text), code, err);
 }
 
-/* An agent with less memory could not use the key. */
+/* Checks that the agent has enough memory to use a key. */
 static int check_memory(const struct options *o, struct err_text *err)
 {
 	uint64_t limit = o->memory_limit;
@@ -230,7 +230,8 @@ static int pair_list(const char *folder, struct err_text *err)
 	return 0;
 }
 
-/* An agent that was paired once does not fall back to plain connections. */
+/* Tells the user after the last key was removed that the agent does not fall back to plain
+ * connections. */
 static void say_last(const char *folder)
 {
 	struct pairs pairs;

@@ -93,7 +93,7 @@ static bool is_privileged(const char *path, const struct stat *st)
 	return getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-/* Finds PT_INTERP. */
+/* Finds out if the program has a PT_INTERP. */
 static int has_interpreter(const struct elf *elf, bool *ret)
 {
 	struct elf_table segments;
@@ -176,7 +176,7 @@ static int preload_path_check_file(const char *path, int depth, struct err_text 
 			       "attach -p PID'; or run the agent as the user it becomes",
 			       path);
 	if (fd < 0)
-		return 0; /* executable but not readable: the kernel decides */
+		return 0; /* executable but not readable: let the kernel decide */
 	n = read(fd, head, sizeof(head) - 1);
 	if (n >= 64 && !memcmp(head, ELFMAG, SELFMAG))
 		return check_elf(fd, path, err);

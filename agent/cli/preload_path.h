@@ -1,6 +1,6 @@
 #pragma once
-/* Runs before a program is started: finds libheapcast.so, and tests whether it can be loaded into
- * the program. */
+/* Finds libheapcast.so, and tests before a program is started if the library can be loaded into
+ * it. */
 #include <stddef.h>
 
 struct err_text;

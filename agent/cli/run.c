@@ -103,15 +103,16 @@ static void got_signal(uv_signal_t *handle, int number)
 	}
 }
 
-/* Peak resident memory in bytes. */
+/* Returns the peak resident memory in bytes. */
 static uint64_t rss_peak_of(const struct rusage *usage)
 {
 	return (uint64_t)usage->ru_maxrss * 1024;
 }
 
-/* The kernel keeps the peak across an exec, and the program began as a copy of the agent; so the
- * peak is the program's only if it exceeds the agent's peak at the fork. It also includes children
- * that the program has waited for; then it can't be attributed, and is reported as 0. */
+/* Reaps the child and reports its peak memory. The kernel keeps the peak across an exec, and the
+ * program began as a copy of the agent. So the peak is the program's own only if it exceeds the
+ * agent's peak at the fork. It also includes children that the program has waited for. The peak
+ * then can't be attributed and is reported as 0. */
 static void reap(struct run_command *run)
 {
 	siginfo_t end = {0};
@@ -294,7 +295,7 @@ static int look_later(struct run_command *run)
 	return r;
 }
 
-/* Says where the memory went, and what to type next. */
+/* Prints where the memory went, and what to type next. */
 static void run_answer(struct run_command *run)
 {
 	if (!*run->recorded) {
@@ -347,7 +348,8 @@ static void unheard(const struct run_command *run)
 			       run->agent.unheard);
 }
 
-/* Children that run no other program do not ask: they are not counted. */
+/* Reports programs that children have started and that were not followed. Children that run no
+ * other program do not ask, so they are not counted. */
 static void unfollowed(const struct run_command *run)
 {
 	uint32_t count = run->agent.unfollowed;
@@ -468,8 +470,8 @@ static int run_parse(struct run_command *run, int argc, char **argv, struct err_
 	return r;
 }
 
-/* If a file is wanted, or is the only output, checks before the program starts that it can be
- * created. */
+/* Checks before the program starts that the file can be created, if the user wants a file or it is
+ * the only output. */
 static int run_check_file(const struct run_command *run, const struct agent_settings *s,
 			  struct err_text *err)
 {
@@ -480,8 +482,8 @@ static int run_check_file(const struct run_command *run, const struct agent_sett
 	return session_try_file(s, slash ? slash + 1 : run->program, err);
 }
 
-/* --pair: pairs first. Then collectors find the agent, or the agent dials the one that it has
- * paired with. */
+/* Pairs before the recording begins (--pair). Then collectors find the agent, or the agent dials
+ * the collector that it has paired with. */
 static int pair_first(struct run_command *run, struct err_text *err)
 {
 	struct options *o = &run->options;
@@ -497,7 +499,7 @@ static int pair_first(struct run_command *run, struct err_text *err)
 	o->announce = !pair_host(o->pair);
 	if (!o->announce && parse_endpoint(pair_host(o->pair), host, sizeof(host), &port) == 0) {
 		snprintf(collector, sizeof(collector), strchr(host, ':') ? "[%s]" : "%s", host);
-		o->collector = collector; /* the port for gathering, not the one for pairing */
+		o->collector = collector; /* with the port for gathering, not the one for pairing */
 	}
 	options_choose_policy(o, COMMAND_RUN);
 	return 0;

@@ -40,7 +40,8 @@ static const struct sanitizer {
 struct search {
 	struct elf elf;
 	struct elf_table sections, table;
-	/* Of the table, as a whole: a program's symbols do not come in the order of their names. */
+	/* All strings of the symbol table. They are loaded as a whole, because a program's symbols
+	 * do not come in the order of their names. */
 	char *strings;
 	size_t strings_size;
 };

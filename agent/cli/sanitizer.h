@@ -1,6 +1,6 @@
 #pragma once
-/* Programs built with a sanitizer contain their own allocator, which must be loaded first. So
- * nothing can be preloaded into them. */
+/* Detects programs that were built with a sanitizer. They contain their own allocator, which must
+ * be loaded first, so nothing can be preloaded into them. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -38,16 +38,16 @@
 
 struct serve {
 	struct agent agent;
-	struct options options; /* that are in force */
+	struct options options; /* the options that are in force */
 	struct serve_options from;
-	char *first_text, *text; /* of the file, at the start and now; options point into them */
+	char *first_text, *text; /* text of the file, at the start and now; options point into it */
 	char folder[PATH_MAX];	 /* working folder at the start */
 	char home[PATH_MAX];	 /* the socket's absolute name */
 	struct daemon_socket socket;
 	int kept_fd; /* duplicate of a self-started agent's socket, until it has begun; else -1 */
 	struct service service;
 	bool begun, stopping;
-	uint32_t told_live; /* as in the service manager's status */
+	uint32_t told_live; /* number of programs that the service manager's status shows */
 	uv_signal_t term, interrupt, hangup;
 	uv_timer_t status, watchdog;
 };
@@ -310,8 +310,8 @@ static void log_start(const struct serve *serve)
 	log_access(serve);
 }
 
-/* An agent that a program started outlives the program, so it must not keep a mount busy by its
- * working folder. Files still go next to the programs. */
+/* Leaves the working folder of an agent that a program started. The agent outlives the program, and
+ * its working folder must not keep a mount busy. Files still go next to the programs. */
 static void leave_folder(struct serve *serve)
 {
 	const char *name = serve->options.socket;
@@ -335,8 +335,8 @@ static void name_whole(const struct serve *serve, const char **name)
 		*name = whole[count++];
 }
 
-/* The options with names that are valid in the current working folder. serve->options keeps the
- * original names, with which requests of programs are compared. */
+/* Returns the options with file names that are valid in the current working folder. serve->options
+ * keeps the original names, with which requests of programs are compared. */
 static struct options options_here(struct serve *serve)
 {
 	struct options o = serve->options;
@@ -353,7 +353,7 @@ static struct options options_here(struct serve *serve)
 	return o;
 }
 
-/* The socket where programs ask: passed by the service manager, or created here. Returns a
+/* Opens the socket where programs ask, or takes the one that the service manager passed. Returns a
  * descriptor or a negative errno. */
 static int open_socket(struct serve *serve, int passed, struct err_text *err)
 {
@@ -363,7 +363,7 @@ static int open_socket(struct serve *serve, int passed, struct err_text *err)
 	return passed;
 }
 
-/* The agent records without a control socket, too. */
+/* Opens the control socket. A failure is logged, because the agent records without it, too. */
 static void open_control_socket(struct serve *serve)
 {
 	int r = *serve->socket.name ? agent_open_control_socket(&serve->agent, serve->socket.name)
@@ -375,7 +375,7 @@ static void open_control_socket(struct serve *serve)
 			 serve->socket.name, strerror(-r));
 }
 
-/* The socket's name as processes in any working folder can use it. */
+/* Returns the socket's name in a form that processes in any working folder can use. */
 static const char *home_of(struct serve *serve)
 {
 	const char *name = serve->socket.name;
@@ -415,7 +415,7 @@ static int serve_main(struct serve *serve, struct agent_settings *settings, int 
 	return r;
 }
 
-/* The log of an agent that a program started has the program's name. */
+/* Opens the log. The log of an agent that a program started has the program's name. */
 static int open_log(const struct options *o, struct err_text *err)
 {
 	struct target_info target;
@@ -425,8 +425,8 @@ static int open_log(const struct options *o, struct err_text *err)
 	return command_log(o, "info", "agent", getpid(), err);
 }
 
-/* A self-started agent inherits a program's environment: the service manager's variables in it are
- * meant for the program. */
+/* Reads the service manager's variables. A self-started agent ignores them, because it has
+ * inherited a program's environment, and they are meant for the program. */
 static int open_service(struct serve *serve, struct service_sockets *ret, struct err_text *err)
 {
 	*ret = (struct service_sockets){-1, -1};
@@ -436,8 +436,8 @@ static int open_service(struct serve *serve, struct service_sockets *ret, struct
 	return service_sockets(ret, err);
 }
 
-/* A missing folder may be created later; a malformed pattern stays malformed. For a self-started
- * agent nothing is checked: the programs decide about their files. */
+/* Checks the pattern of the output. A missing folder is no error, because it may be created later.
+ * A self-started agent checks nothing, because the programs decide about their files. */
 static int check_output(const struct serve *serve, const struct agent_settings *settings,
 			struct err_text *err)
 {

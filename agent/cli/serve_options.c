@@ -1,4 +1,4 @@
-/* The daemon's options and their sources. See serve_options.h. */
+/* Reads the daemon's options from their sources. See serve_options.h. */
 #include "agent/cli/serve_options.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static int serve_options_read_all(const struct serve_options *from, const char *
 	return r;
 }
 
-/* If no file was named, uses the default file if it exists. */
+/* Uses the default file if it exists and the user named no file. */
 static void look_for_file(struct serve_options *from)
 {
 	if (from->any_file)

@@ -1,5 +1,5 @@
 #pragma once
-/* The options of `agent serve`: from its configuration file, variables and command line, read at
+/* Reads the options of `agent serve` from its configuration file, variables and command line, at
  * the start and at SIGHUP. */
 #include "agent/cli/options/options.h"
 
@@ -9,7 +9,7 @@ struct serve_options {
 	int argc;
 	char **argv;
 	const char *file; /* configuration file; NULL: none */
-	bool any_file;	  /* no file was named: the default file is used whenever it exists */
+	bool any_file;	  /* the user named no file: the default file is used if it exists */
 };
 
 /* Remembers the sources of the options and reads them. Their texts may point into *ret_text (NULL:

@@ -1,4 +1,4 @@
-/* The protocols of systemd. See service.h. */
+/* Speaks the protocols of systemd. See service.h. */
 #include "agent/cli/service.h"
 
 #include <errno.h>
@@ -27,7 +27,8 @@ static bool service_number_of(const char *variable, uint64_t *ret)
 	return text && parse_u64(text, ret) == 0;
 }
 
-/* True if the variable names our pid: it may be meant for another process of the service. */
+/* Returns true if the variable names our pid. Otherwise it is meant for another process of the
+ * service. */
 static bool service_is_own(const char *variable)
 {
 	uint64_t pid;
@@ -82,7 +83,7 @@ static int socket_option(int fd, int option)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &length) < 0 ? -1 : value;
 }
 
-/* The member for this kind of socket; NULL if the kind is unknown. */
+/* Returns the member for this kind of socket; NULL if the kind is unknown. */
 static int *service_place_of(struct service_sockets *s, int fd)
 {
 	int domain = socket_option(fd, SO_DOMAIN), type = socket_option(fd, SO_TYPE);

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Support for service managers that speak systemd's protocols (sd_notify(3), sd_listen_fds(3)):
- * reports that the agent is ready, reloads, stops or is alive, and takes sockets that the manager
- * has opened. Without such a manager all functions do nothing.
+ * Supports service managers that speak systemd's protocols (sd_notify(3), sd_listen_fds(3)).
+ * Reports that the agent is ready, reloads, stops or is alive, and takes sockets that the manager
+ * has opened. Without a manager all functions do nothing.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -27,7 +27,8 @@ static const char *const unnoticed[] = {
 	"socket",  "for-pid",	    "linger-idle",  "config",	  "check-config", "log",
 	"logfile", "logfile-limit", "stop-timeout", "allow-user", "allow-group"};
 
-/* The message of the request being processed; static because options_compare passes no context. */
+/* The message for the request that is being handled. It is static because options_compare passes no
+ * context. */
 static struct err_text *telling;
 
 static const char *settle_get(const void *context, const char *name)

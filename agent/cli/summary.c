@@ -23,7 +23,7 @@ static void print_end(const struct session_report *r)
 			       r->end.core_dumped ? ", core dumped" : "");
 }
 
-/* Prints what is in no file, and why. */
+/* Prints how much is in no file, and why. */
 static void print_unsaved(const struct session_report *r)
 {
 	uint64_t unsaved = r->ledger.delivered > r->saved ? r->ledger.delivered - r->saved : 0;
@@ -48,7 +48,7 @@ static void print_unsaved(const struct session_report *r)
 }
 
 /* Prints which collectors have taken the recording, and which have not. Without a key, any host on
- * the network may be such a collector. */
+ * the network may have been a collector. */
 static void print_collectors(const struct session_report *r)
 {
 	bool kept = *r->path && r->rest_for_away;
@@ -83,7 +83,7 @@ void summary_print(const struct session_report *r, bool flight)
 	const char *program = target_name(r->target);
 	char events[FORMAT_COUNTED], lost[32], size[32], name[64];
 
-	if (r->file_error) { /* what the file has and what is lost are all events */
+	if (r->file_error) { /* the events in the file and the lost ones are all events */
 		events_of += lost_of;
 		lost_of = events_of > r->saved ? events_of - r->saved : 0;
 	}

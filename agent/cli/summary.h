@@ -1,11 +1,11 @@
 #pragma once
-/* The summary that `agent run` and `agent attach` print to standard error when a program has
+/* Prints the summary of `agent run` and `agent attach` to standard error when a program has
  * ended. */
 #include <stdbool.h>
 
 #include "agent/serve/agent.h"
 
-/* `flight`: the flight recorder held events back. */
+/* Prints the summary of one recording. `flight`: the flight recorder held events back. */
 void summary_print(const struct session_report *report, bool flight);
 /* Prints what to type next. */
 void summary_print_next(const struct session_report *report);

@@ -1,4 +1,4 @@
-/* Memory from the system, handed out from front to back. See arena.h. */
+/* Takes memory from the system and hands it out from front to back. See arena.h. */
 #include "agent/core/arena.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static int open_with(struct arena *a, size_t size, int flag)
 	if (memory == MAP_FAILED)
 		return -errno;
 	madvise(memory, size,
-		MADV_NOHUGEPAGE); /* keeps the resident size equal to what was asked for */
+		MADV_NOHUGEPAGE); /* keeps the resident size equal to the requested size */
 	*a = (struct arena){.memory = memory, .size = size};
 	return 0;
 }

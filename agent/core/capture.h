@@ -6,8 +6,8 @@
  *
  *   source --runs--> stream --> batch --> spool --> file, links
  *
- * If nothing else is said, the drain thread calls these functions, under the stream's lock. None of
- * them allocates.
+ * Unless a comment says otherwise, the drain thread calls these functions and holds the stream's
+ * lock. None of them allocates memory.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,8 @@
 #include "agent/core/run.h"
 #include "proto/ring.h"
 
-/* What the stream has taken so far, for an agent that takes over after this one. */
+/* Counts of the events that the stream has taken so far, for an agent that takes over after this
+ * one. */
 struct capture_account {
 	uint64_t watermark_ns;
 	uint64_t stacks_cut;
@@ -49,7 +50,7 @@ struct capture_counts {
 	uint64_t produced, not_sampled;
 };
 
-/* Whether the source has lanes for all threads. */
+/* Says if the source has enough lanes for all threads. */
 enum capture_need {
 	CAPTURE_ENOUGH,
 	CAPTURE_WISHES, /* more would help */
@@ -58,12 +59,12 @@ enum capture_need {
 
 /* How a program wakes the drain thread. */
 struct capture_bell {
-	uint32_t *word; /* of a futex, not private: the program changes it, and wakes */
-	uint32_t value; /* before that */
+	uint32_t *word; /* a shared futex: the program changes it, then wakes */
+	uint32_t value; /* of `word` before the program changes it */
 	bool polled;	/* the program can't wake it: look at the source each millisecond */
 };
 
-/* What the program's allocator says about itself: the members of struct mallinfo2, in order. */
+/* The figures of the program's allocator: the members of struct mallinfo2, in order. */
 struct capture_allocator {
 	uint64_t time_ns, took_ns;
 	uint64_t figure[RING_ALLOCATOR_FIGURES];
@@ -75,8 +76,8 @@ struct target_info;
 
 struct capture_source {
 	const struct capture_ops *ops;
-	/* The stream's threads, which the source may read: the one of each lane (NULL: none), and
-	 * all of them. The stream sets both before the first call. */
+	/* The stream's threads, which the source may read. `thread` has the thread of each lane
+	 * (NULL: none), `threads` has all threads. The stream sets both before the first call. */
 	struct thread *const *thread;
 	struct threads *threads;
 };
@@ -90,15 +91,16 @@ struct capture_ops {
 	 * RUN_COUNTS. */
 	struct capture_counts (*count)(struct capture_source *source, uint32_t lane);
 	struct capture_totals (*totals)(const struct capture_source *source);
-	/* Returns true if so much data waits that it should be taken at once. */
+	/* Returns true if the waiting data should be taken at once, because a buffer is filling
+	 * up. */
 	bool (*filling)(const struct capture_source *source);
 	/* Called at the beginning of each turn of the drain thread. `away`: the last turn was so
 	 * long ago that programs may have given up on the agent. */
 	void (*turn)(struct capture_source *source, bool away);
 	/* Called before a batch is closed, after `count`. */
 	void (*seal)(struct capture_source *source, const struct capture_account *account);
-	/* The process runs a new program (exec), its `image`th, and everything that the old one
-	 * left is taken. */
+	/* The process has called exec and now runs its `image`th program. The stream has taken
+	 * everything that the previous program left. */
 	void (*begin_image)(struct capture_source *source, uint32_t image,
 			    const struct target_info *target);
 	void (*obey)(struct capture_source *source, const struct capture_orders *orders);
@@ -111,26 +113,28 @@ struct capture_ops {
 	 * main loop without the lock. The drain thread does not wait for it and may call the other
 	 * functions meanwhile. */
 	void (*retire)(struct capture_source *source);
-	/* The stream has ended. The source is not called again. */
+	/* Closes the source. The stream has ended and does not call the source again. */
 	void (*close)(struct capture_source *source);
 
-	/* The rest is NULL if the source has no such thing. */
+	/* A source that lacks one of the following features leaves its functions NULL. */
 
-	/* Lanes that grow: all three, or none. `grow` makes the lanes of a level (budget.h) ready
-	 * and returns 0 or a negative errno; `grown` says what became of the last `need`. */
+	/* Lanes that grow; a source has all three functions or none. `need` returns whether the
+	 * source needs more lanes. `grow` makes the lanes of a level (budget.h) ready and returns 0
+	 * or a negative errno. `grown` tells the source whether its last `need` was refused. */
 	enum capture_need (*need)(struct capture_source *source);
 	int (*grow)(struct capture_source *source, uint32_t level);
 	void (*grown)(struct capture_source *source, bool refused);
-	/* The drain thread is about to sleep; it is awake again. Both, or none. */
+	/* Called before the drain thread sleeps (`sleep`) and after it has woken up (`wake`). A
+	 * source has both functions or none. */
 	struct capture_bell (*sleep)(struct capture_source *source);
 	void (*wake)(struct capture_source *source);
-	/* The observer's thread calls the next two, under the lock. Asks the program's allocator
-	 * for its figures. */
+	/* The observer's thread calls the next two functions and holds the lock. Asks the program's
+	 * allocator for its figures. */
 	void (*ask)(struct capture_source *source);
-	/* Tells the program of seccomp filters that it has not reported. */
+	/* Tells the program about seccomp filters that it has not reported. */
 	void (*filtered)(struct capture_source *source, const struct filters *seen);
-	/* Returns the number of the allocator's last answer. 0: there is none after the one with
-	 * the number `after`, or it is not complete. */
+	/* Gets the allocator's last answer and returns its number. Returns 0 if there is no answer
+	 * after number `after`, or if the answer is not complete yet. */
 	uint32_t (*answer)(const struct capture_source *source, uint32_t after,
 			   struct capture_allocator *ret);
 };

@@ -112,8 +112,9 @@ static void restart(struct clock *c, uint64_t stamp, uint64_t ns)
 	c->slope = c->rate;
 }
 
-/* The line is ahead of the time. After a sleep no stamp lies in the middle of the leap, so the line
- * may break there. A smaller error is corrected slowly, because the line must never step back. */
+/* Corrects a line that is ahead of the time. After a sleep no stamp lies in the middle of the leap,
+ * so the line may break there. A smaller error is corrected slowly, because the line must never
+ * step back. */
 static void fall_back(struct clock *c, uint64_t stamp, uint64_t ns)
 {
 	uint64_t passed = stamp - c->base_stamp, mapped = clock_ns(c, stamp);

@@ -67,16 +67,17 @@ static inline uint64_t clock_ns(const struct clock *c, uint64_t stamp)
 uint64_t clock_ticks(const struct clock *clock, uint64_t ns);
 /* Measures the time and begins a new piece of the line. Call it about once a second. */
 void clock_update(struct clock *clock);
-/* `stamp` was read a moment ago. Returns true if the line maps it to the future, or if it lies
+/* Returns true if the line maps `stamp`, which was read a moment ago, to the future, or if it lies
  * before the last measurement. Then the machine has slept since the last update, and the clock
  * needs a clock_update. */
 bool clock_strayed(const struct clock *clock, uint64_t stamp);
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_wall_ns(void);
-/* Time since boot in ns, including sleep. `start_ticks` counts from the same point. */
+/* Returns the time since boot in ns, including sleep. `start_ticks` counts from the same point. */
 uint64_t clock_boot_ns(void);
-/* How long the machine has slept since boot, in ns: CLOCK_BOOTTIME minus CLOCK_MONOTONIC. */
+/* Returns how long the machine has slept since boot, in ns: CLOCK_BOOTTIME minus
+ * CLOCK_MONOTONIC. */
 uint64_t clock_slept_ns(void);
 
 /* Reads the processor's counter. CMake chooses one file per processor. clock_none.c returns

@@ -1,5 +1,5 @@
-/* For processors whose counter a program may not read, or whose counter differs from core to
- * core. */
+/* Stands in for the counter on processors whose counter a program may not read, or whose counter
+ * differs from core to core. */
 #include "agent/core/clock.h"
 
 #include "proto/ring.h"

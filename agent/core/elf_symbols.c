@@ -7,7 +7,7 @@
 
 #include "base/ban.h"
 
-/* Of all segments; a sparse file can claim any size. */
+/* The most bytes of all segments together; a sparse file can claim any size. */
 #define CODE_MAX       (512u << 20)
 #define SYMBOLS_MAX    (4u << 20)
 #define SYMBOLS_EACH   2048

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The code and the function symbols of an ELF file of the agent's own class and byte order, in
- * bounded memory. The file may have any size and any content (base/elf). The process may run only
- * one elf_symbols_walk at a time, because it uses static buffers.
+ * Reads the code and the function symbols of an ELF file of the agent's own class and byte order,
+ * in bounded memory. The file may have any size and any content (base/elf). The process may run
+ * only one elf_symbols_walk at a time, because it uses static buffers.
  */
 #include <elf.h>
 #include <link.h>
@@ -25,14 +25,14 @@ struct elf_symbols {
  * file of the agent's class and byte order, or another negative errno. */
 int elf_symbols_open(struct elf_symbols *file, int fd);
 
-/* True if the file has a section of this type. */
+/* Returns true if the file has a section of this type. */
 bool elf_symbols_has(const struct elf_symbols *file, uint32_t type);
 
 /* Reads a section header by its number, in the form of <elf.h>. Returns false if the file has no
  * such header. */
 bool elf_symbols_section(const struct elf_symbols *file, unsigned index, ElfW(Shdr) * ret);
 
-/* Reads bytes of the file. Returns false if it does not have them all. */
+/* Reads `size` bytes of the file at `offset`. Returns false if the file has fewer. */
 bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out, size_t size);
 
 /* Calls `each` for every defined function symbol of the first table of type SHT_DYNSYM or

@@ -1,4 +1,4 @@
-/* The module table. See modules.h. */
+/* Implements the module table. See modules.h. */
 #include "agent/core/modules.h"
 
 #include <errno.h>
@@ -82,8 +82,9 @@ static bool modules_is_same(const struct module *e, const struct run_module *mod
 	       same_bytes(e->path, e->path_length, module->path, module->path_length);
 }
 
-/* Returns 0 if no such file is in the table. A file that is loaded now does not match: a second
- * mapping of the same file (V8 maps its own executable again) counts as another module. */
+/* Finds the number of the module's file, or 0 if the table does not have it. A file that is loaded
+ * now does not match: a second mapping of the same file (V8 maps its own executable again) counts
+ * as another module. */
 static uint32_t find_file(const struct modules *m, const struct run_module *module)
 {
 	for (uint32_t i = m->count; i-- > 0;)

@@ -5,17 +5,16 @@
  *	file    number -> path, build id, segments	sent to the collector once
  *	place   addresses, epochs -> number		where a file is or recently was mapped
  *
- * A file that is unloaded and loaded again keeps its number, no matter where it is loaded, or
- * whether the same program or its successor (exec) loads it. So a program may reload files as often
- * as it likes.
+ * A file that is unloaded and loaded again keeps its number, even at another address and even if
+ * the program's successor (exec) loads it. So reloading files does not fill the table.
  *
  * The source announces each module with an epoch. The epoch counts the changes after which an
  * address may belong to another file. An event carries the epoch of its stack walk, so a closed
  * file and another file loaded in its place are told apart. The table keeps only the last
  * MODULES_PAST places that no longer exist: no event is later than that.
  *
- * The table keeps files for the whole stream, for collectors that join late. When it is full, later
- * files are counted only, and their addresses are shown without a module.
+ * The table keeps files for the whole stream, for collectors that join late. When the table is
+ * full, further files are only counted, and their addresses are shown without a module.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,7 +82,7 @@ bool modules_knows(const struct modules *modules, const struct run_module *modul
 int modules_add(struct modules *modules, const struct run_module *module);
 /* Returns true if the module was loaded, or may have been: the table turned some away. */
 bool modules_remove(struct modules *modules, uint32_t id, uint32_t epoch, uint64_t time_ns);
-/* An exec replaced the image: no module is loaded any more, and ids and epochs start again. */
+/* Removes all modules, because an exec has replaced the image. Ids and epochs start again. */
 void modules_remove_all(struct modules *modules, uint64_t time_ns);
 /* Returns the place that held `pc` in this epoch, or NULL if no module did. The pointer is valid
  * until the next change. */

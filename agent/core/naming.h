@@ -1,5 +1,5 @@
 #pragma once
-/* File names of recordings, made from a pattern with placeholders. */
+/* Makes file names of recordings from a pattern with placeholders. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * A run: what a source of events (capture.h) has found, in order, for the stream to take. A run is
- * bounded, so a source fills one after the other.
+ * A run is a bounded list of items that a source of events (capture.h) has found, in order, for the
+ * stream to take. A source fills one run after the other.
  *
  *   source --fill--> run: thread 7 begins | malloc | free | gap | malloc | ... --take--> stream
  *
  * The stream takes the items one by one. When its batch is full, the rest waits in the run until
- * the batch is closed; the source is not called before the run is taken completely. So whatever an
- * item points to (program counters, texts, modules) must stay until the source is called again, and
- * by then the stream's threads know everything that the source has said so far.
+ * the batch is closed; the source is not called before the run is taken completely. So the data
+ * that an item points to (program counters, texts, modules) must stay until the source is called
+ * again. By then, the stream's threads know everything that the source has reported so far.
  *
  * A *lane* is a sequence of events of one thread with a common stack history (a slice of the ring).
  * Lanes are numbered from 0. The frames that an event keeps are those of the last event with a
@@ -33,7 +33,7 @@ enum run_kind {
 	RUN_COUNTS, /* `produced` and `not_sampled` of the lane's thread have grown */
 	RUN_ENDED,  /* the lane's thread has ended */
 	RUN_LEFT,   /* the lane ends. It is the lane's last item. */
-	RUN_GAP,    /* events are lost; without a lane: of threads that have none */
+	RUN_GAP,    /* events are lost; without a lane: events of threads that have no lane */
 	RUN_LOAD,   /* a module was loaded */
 	RUN_UNLOAD,
 	RUN_MARK, /* without a lane: of the whole program */
@@ -140,8 +140,8 @@ struct run_item {
 
 struct run {
 	uint32_t count, taken;
-	/* Everything that there was is in this run and those before it. The next ones are valid
-	 * only then. */
+	/* This run and those before it contain everything that the source had. The next members are
+	 * valid only if this is true. */
 	bool complete;
 	bool more;	   /* more may be available at once */
 	bool exec;	   /* the process runs another program, whose events come next */
@@ -149,7 +149,7 @@ struct run {
 	struct run_item item[RUN_ITEMS];
 };
 
-/* Returns what is the same in the heads of all events of a lane that have these flags. */
+/* Returns the part of `head` that all events of a lane with these flags have in common. */
 static inline uint64_t run_alike(uint64_t head)
 {
 	return head & RUN_HEAD(0xff, 0xff, 0, 0, 0xffffffff);
@@ -171,7 +171,8 @@ static inline bool run_fits(const struct run *r, uint32_t items)
 	return r->count + items <= RUN_ITEMS;
 }
 
-/* Appends an item. There must be room for it. The caller sets what its kind has. */
+/* Appends an item. The run must have room for it. The caller sets the members that items of this
+ * kind have. */
 static inline struct run_item *run_put(struct run *r, enum run_kind kind, uint32_t lane,
 				       uint64_t time_ns)
 {

@@ -1,4 +1,4 @@
-/* The stack table. See stacks.h. */
+/* Implements the stack table. See stacks.h. */
 #include "agent/core/stacks.h"
 
 #include <assert.h>
@@ -33,7 +33,7 @@ static size_t cache_slots(const struct stacks *s)
 	return (size_t)1 << (64 - s->cache_shift);
 }
 
-/* Both caches, which are adjacent. */
+/* Returns the size of both caches in bytes. They are adjacent. */
 static size_t caches_size(const struct stacks *s)
 {
 	return cache_slots(s) * sizeof(*s->cache) + cache_slots(s) / 4 * sizeof(*s->located);
@@ -81,7 +81,7 @@ static uint32_t intern_place(struct stacks *s, uint64_t place)
 	return s->places;
 }
 
-/* The index entry of the node `number`. */
+/* Returns the index entry of the node `number`. */
 static uint32_t index_entry(const struct stacks *s, uint64_t hash, uint32_t number)
 {
 	return ((uint32_t)hash & ~s->node_mask) | number;
@@ -178,7 +178,7 @@ bool stacks_get(const struct stacks *s, uint32_t number, struct stack_node *ret)
 	return true;
 }
 
-/* In the first cache all bytes of an empty slot are 0xff: no parent has that number. */
+/* Fills the first cache with bytes 0xff: an empty slot, because no parent has that number. */
 void stacks_cache_clear(struct stacks *s)
 {
 	memset(s->cache, 0xff, cache_slots(s) * sizeof(*s->cache));
@@ -211,7 +211,7 @@ static void move_nodes(struct stacks *s)
 	s->nodes = kept;
 }
 
-/* The same for the places of the remaining nodes. */
+/* Moves the places of the remaining nodes to the front in the same way. */
 static void move_places(struct stacks *s)
 {
 	uint32_t kept = 0;
@@ -255,8 +255,8 @@ static void index_again(struct stacks *s)
 	}
 }
 
-/* The index of nodes is rebuilt at the end, so it serves as mark and as map of new numbers until
- * then: it has more slots than there are nodes. */
+/* Rebuilds the index of nodes at the end. Until then the index stores marks and new numbers; it has
+ * more slots than the table has nodes. */
 bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths)
 {
 	uint32_t used = s->nodes, held = 0;

@@ -78,7 +78,7 @@ struct stacks {
 void stacks_init(struct stacks *stacks, void *memory, size_t size);
 /* Moves the table to other, larger memory. The caller owns both. */
 void stacks_move(struct stacks *stacks, void *memory, size_t size);
-/* Returns the place's number and adds the place if it is new, or 0 if the table is full. */
+/* Returns the place's number, and adds the place if it is new. Returns 0 if the table is full. */
 uint32_t stacks_place(struct stacks *stacks, uint32_t module, uint64_t offset);
 /* Returns the node below `parent` (0: outermost) and adds it if it is new. If the table is full or
  * `place` is 0, returns the cut node or `parent` itself. */
@@ -101,7 +101,7 @@ static inline uint32_t stacks_number(const struct stacks *s, uint32_t node)
 /* Gets the definition of the node with this number. Returns false if the table has forgotten it;
  * the definition then is FRAME_FORGOTTEN. */
 bool stacks_get(const struct stacks *stacks, uint32_t number, struct stack_node *ret_node);
-/* The number of nodes that stacks may take. The rest is reserved for cuts. */
+/* Returns the number of nodes that stacks may take. The rest is reserved for cuts. */
 static inline uint32_t stacks_limit(const struct stacks *s)
 {
 	return s->nodes_max - s->nodes_max / 16;

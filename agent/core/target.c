@@ -34,7 +34,8 @@ struct pidfd_exit_info {
 
 #define UNKNOWN	    "unknown" /* processor */
 #define COMM_LENGTH 15	      /* longest name that the kernel keeps */
-/* Characters of a title like "nginx: worker process", but of no file name. */
+/* A name with one of these characters counts as a title ("nginx: worker process"), not as a file
+ * name. */
 #define TITLE	   " :()[]"
 #define PAGE_LEAST 4096
 #define PAGE_MOST  (1u << 20)

@@ -1,6 +1,6 @@
 #pragma once
-/* The recorded process as the kernel shows it: its identity, and how it ended. Reads /proc and
- * pidfds, with bounded buffers. */
+/* Finds out about a recorded process from the kernel: its identity, and how it ended. Reads /proc
+ * and pidfds, with bounded buffers. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,8 +34,8 @@ static inline pid_t target_emulated(const struct target_info *t)
 	return t->emulated ? t->pid : 0;
 }
 
-/* What a program reports about its own processor (struct ring_hello). If an emulator runs the
- * program, /proc describes the emulator's executable instead. */
+/* A program's report about its own processor (struct ring_hello). If an emulator runs the program,
+ * /proc describes the emulator's executable instead. */
 struct target_said {
 	uint32_t machine; /* e_machine of ELF; 0: not reported */
 	uint32_t pointer_bits;

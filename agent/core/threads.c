@@ -1,4 +1,4 @@
-/* The threads of a stream. See threads.h. */
+/* Implements the thread table of a stream. See threads.h. */
 #include "agent/core/threads.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 #pragma once
-/* The weight of a sampled allocation. */
+/* Computes the weight of a sampled allocation. */
 #include <math.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* The report of `agent attach --check`. See check.h. */
+/* Prints the report of `agent attach --check`. See check.h. */
 #include "agent/ebpf/check.h"
 
 #include <string.h>
@@ -52,8 +52,8 @@ static void print_rights(FILE *out, const struct rights *rights)
 	}
 }
 
-/* Returns the minimum of several runs, since other processes use the machine, too; negative if the
- * price can't be measured. */
+/* Returns the minimum time of several runs, because other processes use the machine, too. Returns a
+ * negative value if the time can't be measured. */
 static double price(enum trial_kind kind, enum trial_function function, bool returns)
 {
 	struct trial trial;

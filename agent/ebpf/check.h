@@ -1,6 +1,6 @@
 #pragma once
-/* `agent attach --check`: reports what attaching by eBPF can do on this host, what a probe costs,
- * and what would be recorded of a process. */
+/* Reports for `agent attach --check` what attaching by eBPF can do on this host, what a probe
+ * costs, and what would be recorded of a process. */
 #include <stdio.h>
 #include <sys/types.h>
 

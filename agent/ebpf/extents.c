@@ -68,7 +68,7 @@ static void search_table(struct extents *extents, uint64_t address)
 {
 	uint64_t first = 0, last = extents->count, begin;
 
-	while (first < last) { /* finds the first pair beyond the address */
+	while (first < last) { /* find the first pair beyond the address */
 		uint64_t middle = first + (last - first) / 2;
 
 		if (!read_begin(extents, middle, &begin))

@@ -15,15 +15,16 @@ struct extents {
 	uint64_t address;   /* of the table's header; the table's distances start here */
 	uint64_t offset;    /* of its pairs, in the file */
 	uint64_t count;	    /* of pairs; 0: no table */
-	unsigned looks;	    /* searches through the symbols that are still allowed */
+	unsigned looks;	    /* number of searches through the symbols that are still allowed */
 	uint64_t asked;	    /* address of the current search */
 	uint64_t low, high; /* the last result: a function's start, and the next one's */
 };
 
 void extents_open(struct extents *extents, const struct elf_symbols *file);
 
-/* True if function starts can be found, and the allowed searches are not used up. */
+/* Returns true if function starts can be found, and the allowed searches are not used up. */
 bool extents_known(const struct extents *extents);
 
-/* True if a function begins at `address`. Fast if `address` is near that of the last call. */
+/* Returns true if a function begins at `address`. Fast if `address` is near that of the last
+ * call. */
 bool extents_begin(struct extents *extents, uint64_t address);

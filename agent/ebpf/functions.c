@@ -69,8 +69,9 @@ static bool may_matter(const char *name)
 	return false;
 }
 
-/* True if `f` has the better one of two names for the same function. Malloc's family comes last in
- * the table of functions. Of two operators the one that comes first is not the array operator. */
+/* Returns true if the name of `f` is better than that of `than`, for the same function. Malloc's
+ * family comes last in the table of functions. Of two operators, the first one is not the array
+ * operator. */
 static bool is_better(const struct function *f, const struct function *than)
 {
 	bool operator_ = function_is_operator(f->name), other = function_is_operator(than->name);
@@ -100,7 +101,8 @@ static void add(struct functions *found, const struct function *f)
 		found->function[found->count++] = *f;
 }
 
-/* True for "malloc.constprop.0", but not for "malloc.cold", which only malloc itself reaches. */
+/* Returns true for "malloc.constprop.0", but not for "malloc.cold", which only malloc itself
+ * reaches. */
 static bool functions_is_copy(const char *name, char base[SITE_NAME_MAX])
 {
 	const char *dot = strchr(name, '.');

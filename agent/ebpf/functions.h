@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The allocator functions for which an ELF file has symbols, and the facts that follow from the
- * name alone. Sorted by address. Aliases are listed under one name: that of malloc's family if
- * possible.
+ * Finds the allocator functions for which an ELF file has symbols, and the facts that follow from
+ * the names alone. The list is sorted by address. Aliases appear under one name: that of malloc's
+ * family if possible.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 #define FUNCTIONS_MAX 256
 
-/* A wrapper does the work of a function of its own sort. */
+/* Sorts of functions. A wrapper and the function that it calls have the same sort. */
 enum function_sort {
 	SORT_ALLOCATES,
 	SORT_MOVES,
@@ -40,12 +40,13 @@ struct functions {
 	unsigned count;
 	bool overflow; /* further functions were dropped */
 	bool stripped; /* the file has no full symbol table */
-	bool malloc;   /* the file has its own malloc */
+	bool malloc;   /* the file defines malloc */
 	bool known;    /* the file has functions with an allocator's own names */
 	struct function function[FUNCTIONS_MAX];
 };
 
-/* One caller at a time. */
+/* Finds the functions of `file`. Only one caller at a time, because elf_symbols_walk uses static
+ * buffers. */
 void functions_find(const struct elf_symbols *file, struct functions *ret);
 
 /* Returns the number of the function that an imported name stands for, or a negative value. */
@@ -53,12 +54,13 @@ int function_of_name(const char *name, bool *ret_heap);
 
 enum function_sort function_sort(unsigned number);
 
-/* An allocator's function, or one that maps memory (agent/mapping_functions.h). */
+/* Returns the description of an allocator's function, or of one that maps memory
+ * (agent/mapping_functions.h). */
 const struct allocator_function *function_known(unsigned number);
 /* Returns the number of a function that maps memory, or a negative value for any other name. */
 int mapping_function_find(const char *name);
 
 bool function_is_operator(const char *name);
 
-/* Returns NULL if no function is at this address. */
+/* Returns the function at this address, or NULL. */
 struct function *functions_at(struct functions *functions, uint64_t address);

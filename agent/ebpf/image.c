@@ -11,7 +11,7 @@
 
 #include "base/elf/elf.h"
 
-#define PAGE 4096u /* or a part of one */
+#define PAGE 4096u /* a page of memory, or a part of one */
 
 /* The reader of base/elf. Memory is read at the same offset from the ELF header, which is correct
  * for the first segment. */

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * An image: a module's file laid out as the loader would, in memory of the agent, read piece by
- * piece on demand. The ELF headers are validated before they are used. The contents influence only
- * the stacks that are unwound with them. If the file changes or shrinks meanwhile, reading yields
- * other bytes or none, never a signal.
+ * An image is a module's file in the agent's memory, laid out as the loader would do it, and read
+ * piece by piece on demand. The ELF headers are validated before they are used. The contents
+ * influence only the stacks that are unwound with them. If the file changes or shrinks meanwhile,
+ * reading yields other bytes or none, never a signal.
  *
  * If no file can be opened (the vdso, deleted files out of reach), the source is the memory of the
  * process.
@@ -31,13 +31,13 @@ struct image {
 	struct elf_load segments[IMAGE_SEGMENTS]; /* addresses are as in the file, like all
 						   * addresses here */
 	unsigned segment_count;
-	struct elf_load code[IMAGE_SEGMENTS]; /* the executable ones of them */
+	struct elf_load code[IMAGE_SEGMENTS]; /* the executable segments */
 	unsigned code_count;
 	uint64_t load_start; /* whole pages of 4 KiB; larger pages start at such a boundary, too */
 	uint64_t load_end;
 	uint64_t eh_frame_hdr; /* 0: none */
 	uint64_t eh_frame_hdr_size;
-	uint8_t *memory;  /* of [load_start, load_end): reserved, and filled in pieces */
+	uint8_t *memory;  /* memory of [load_start, load_end), reserved and filled in pieces */
 	uint64_t *filled; /* bit set of pieces */
 	size_t bytes;	  /* of filled pieces */
 	uint64_t used;	  /* time of the last use; maintained by the owner */
@@ -58,5 +58,5 @@ const uint8_t *image_memory(struct image *image, uint64_t offset, uint64_t *leng
 /* Returns `length` bytes at `offset`, or NULL. */
 const uint8_t *image_bytes(struct image *image, uint64_t offset, uint64_t length);
 
-/* Frees the memory of what was read; it is read again on demand. */
+/* Frees the memory that was filled. It is read again on demand. */
 void image_drop(struct image *image);

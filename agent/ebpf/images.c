@@ -1,4 +1,4 @@
-/* The image cache. See images.h. */
+/* Implements the image cache. See images.h. */
 #include "agent/ebpf/images.h"
 
 #include <errno.h>

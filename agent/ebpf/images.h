@@ -1,6 +1,6 @@
 #pragma once
-/* A cache of modules' images, shared by all processes. When there are too many, the least recently
- * used ones are evicted. */
+/* Caches images of modules for all processes. Evicts the least recently used images when there are
+ * too many. */
 #include "agent/ebpf/image.h"
 #include "agent/ebpf/maps.h"
 
@@ -12,7 +12,7 @@ struct image_entry {
 	int64_t changed_s; /* st_ctim */
 	int64_t changed_ns;
 	uint32_t users; /* modules of processes */
-	bool shared;	/* by file; otherwise it reads one process's memory */
+	bool shared;	/* reads a file; otherwise it reads the memory of one process */
 };
 
 struct images {
@@ -23,14 +23,14 @@ struct images {
 	uint64_t clock;
 };
 
-/* Returns the image of what is mapped at `map` in the process: of its file if the file can be
+/* Returns the image of the module at `map` in the process: of its file if the file can be
  * identified for certain, or else of the process's memory if the ELF header lies at `base`. Returns
- * NULL if neither works or it is no ELF file. Every get needs a put. */
+ * NULL if neither works, or if the module is no ELF file. Every get needs a put. */
 struct image *images_get(struct images *images, pid_t pid, const struct process_map *map,
 			 uint64_t base);
 void images_put(struct images *images, struct image *image);
 
-/* Evicts to keep within the limits. To be called between walks. */
+/* Evicts images that exceed the limits. Call this between walks. */
 void images_trim(struct images *images);
 size_t images_bytes(const struct images *images);
 void images_done(struct images *images);

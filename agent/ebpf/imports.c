@@ -12,7 +12,7 @@
 #include "base/elf/elf.h"
 #include "base/ban.h"
 
-/* More than any library has that also contains an allocator's functions. */
+/* The most slots of a file. No library that contains an allocator's functions has more. */
 #define SLOTS_MAX (128u << 10)
 
 static int imports_compare(const void *a, const void *b)
@@ -39,7 +39,8 @@ static int read_section(struct imports *imports, uint32_t *capacity, struct elf_
 	return 0;
 }
 
-/* The searches are random, and as many as the code has branches: their number has no limit here. */
+/* Opens the dynamic symbols. The number of reads is not limited, because the code may have any
+ * number of branches and each of them may search. */
 static void open_symbols(struct imports *imports, struct elf_table *sections,
 			 const struct elf_section *section)
 {
@@ -81,7 +82,8 @@ void imports_done(struct imports *imports)
 	imports->count = 0;
 }
 
-/* A name that does not fit is none that we know, and becomes "". */
+/* Reads a name. A name that does not fit becomes "", because no known function has such a long
+ * name. */
 static void imports_read_name(struct imports *imports, uint32_t at, char name[SITE_NAME_MAX])
 {
 	const char *found = elf_window_string(&imports->names, at);

@@ -158,8 +158,8 @@ void kernel_part_say(struct kernel_rows *k, const struct kernel_part *part, uint
 		return;
 	space = &k->spaces[part->space];
 	for (uint32_t i = 0; i < count; i++) {
-		/* If there are more ranges than room, the last one covers the rest, including
-		 * gaps. */
+		/* The space has room for WALK_CODE_MAX ranges. If the process has more, the last
+		 * one covers the rest, including gaps. */
 		if (at == WALK_CODE_MAX) {
 			space->code[at - 1].end = code[i].end;
 		} else {

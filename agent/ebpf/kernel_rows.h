@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The kernel's map of unwind rows (bpf/walk_shared.h) as the agent writes it. Each process gets a
- * part of the map: small first, larger as rows are added. A row that does not fit is missing, and
- * is a miss in the kernel's walk.
+ * Writes the kernel's map of unwind rows (bpf/walk_shared.h). Each process gets a part of the map:
+ * a small one first, a larger one as rows are added. A row that does not fit is a miss in the
+ * kernel's walk.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +33,8 @@ struct kernel_part {	/* the part of one process */
 	uint32_t count; /* rows in it */
 };
 
-/* `rows_fd` and `spaces_fd` below 0: no kernel map. Returns 0 or a negative errno. */
+/* Maps the kernel's map. If `rows_fd` or `spaces_fd` is negative, no kernel map is used. Returns 0
+ * or a negative errno. */
 int kernel_rows_open(struct kernel_rows *k, int rows_fd, int spaces_fd, uint32_t lines,
 		     uint32_t spaces, struct err_text *error);
 void kernel_rows_close(struct kernel_rows *k);
@@ -48,11 +49,11 @@ uint64_t kernel_part_unmapped(const struct kernel_rows *k, const struct kernel_p
 void kernel_part_say(struct kernel_rows *k, const struct kernel_part *part, uint64_t unmapped,
 		     const struct walk_code *code, uint32_t count);
 
-/* True if the space is open: no code was unmapped since kernel_part_say. */
+/* Returns true if the space is open: no code was unmapped since kernel_part_say. */
 bool kernel_part_is_open(const struct kernel_rows *k, const struct kernel_part *part);
 
 /* Inserts a row; `key` as in agent/unwind/row.h. Does nothing if the row exists. */
 void kernel_part_insert(struct kernel_rows *k, struct kernel_part *part, uint64_t key,
 			uint32_t row);
-/* Drops all rows. Only while the space is closed. */
+/* Drops all rows. Call this only while the space is closed. */
 void kernel_part_clear(struct kernel_rows *k, struct kernel_part *part);

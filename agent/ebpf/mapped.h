@@ -13,5 +13,5 @@
  */
 int mapped_open(pid_t pid, const struct process_map *map);
 
-/* Returns an explanation of a negative result. */
+/* Returns a text that explains a negative result. */
 const char *mapped_reason(int error);

@@ -1,4 +1,4 @@
-/* The names of functions that map memory. See mapping_functions.h. */
+/* Has the names of functions that map memory. See mapping_functions.h. */
 #include "agent/mapping_functions.h"
 
 #include <string.h>

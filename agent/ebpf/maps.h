@@ -1,6 +1,6 @@
 #pragma once
-/* The mappings of a process (base/proc/maps.h) as a list, as far as code and stacks are concerned.
- * The process chooses the paths in it. */
+/* Collects the mappings of a process (base/proc/maps.h) in a list, as far as code and stacks need
+ * them. The process chooses the paths in the list. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Uprobes by uprobe links: uprobe-multi since Linux 6.6, sessions since 6.13
+ * Sets uprobes by uprobe links: uprobe-multi since Linux 6.6, sessions since 6.13
  * (include/uapi/linux/bpf.h). They are created by bpf(2) directly, since libbpf 1.1 knows neither.
  * Unlike perf events they need no CAP_SYS_ADMIN.
  */
@@ -26,6 +26,6 @@ struct multi_probe {
 };
 
 /* Creates one link for all `count` places. Returns its descriptor, or a negative errno with no
- * place probed. Closing the descriptor removes the probes. The kernel takes long for a close, but
- * only once per link. */
+ * place probed. Closing the descriptor removes the probes. Closing takes the kernel a long time,
+ * but only once per link. */
 int multi_attach(const struct multi_probe *probe);

@@ -39,7 +39,7 @@ struct remote {
 	struct remote_process_module *modules; /* sorted by address */
 	uint32_t module_count;
 	uint32_t module_capacity;
-	struct range *ranges; /* what is mapped, sorted by address */
+	struct range *ranges; /* mapped ranges, sorted by address */
 	uint32_t range_count;
 	uint32_t range_capacity;
 	uint64_t looked_ns; /* CLOCK_MONOTONIC at the end of the last look */
@@ -111,7 +111,8 @@ static void forget_modules(struct remote *r)
 	r->range_count = 0;
 }
 
-/* With large pages the mapping is larger than the image. */
+/* Limits an address to the image's range, because with large pages the mapping is larger than the
+ * image. */
 static uint64_t within(const struct image *image, uint64_t bias, uint64_t address)
 {
 	uint64_t low = bias + image->load_start, high = bias + image->load_end;
@@ -119,8 +120,8 @@ static uint64_t within(const struct image *image, uint64_t bias, uint64_t addres
 	return address < low ? low : address > high ? high : address;
 }
 
-/* `map` is an executable mapping of a file. `base` is the lowest mapping of this file in the
- * current run of mappings. */
+/* Adds the module of `map`, an executable mapping of a file. `base` is the lowest mapping of this
+ * file in the current run of mappings. */
 static void add_module(struct remote *r, const struct process_map *map, uint64_t base)
 {
 	struct remote_process_module *last =
@@ -201,7 +202,7 @@ static void insert_known(struct remote *r)
 	}
 }
 
-/* Opens the space: passes the ranges of code to the kernel. */
+/* Opens the space: gives the kernel the ranges of code. */
 static void say_code(struct remote *r, uint64_t unmapped)
 {
 	struct walk_code *code = calloc(r->range_count + 1, sizeof(*code));
@@ -268,8 +269,8 @@ static const struct range *range_at(const struct remote *r, uint64_t address)
 	return low < r->range_count && address >= r->ranges[low].start ? &r->ranges[low] : NULL;
 }
 
-/* The maps are not read during a walk, since modules must not move under it. Unknown code makes the
- * next walk read them. */
+/* Finds the module of `pc`. Does not read the maps, because modules must not move during a walk.
+ * Unknown code makes the next walk read them. */
 static const struct remote_process_module *find_module(void *context, uint64_t pc)
 {
 	struct remote *r = context;
@@ -342,8 +343,8 @@ void remote_look(struct remote *r, bool news)
 		look(r);
 }
 
-/* A row of code outside of modules is inserted only if the address is known to be mapped executable
- * and the stack was complete. */
+/* Inserts the rows that the walk has used. A row of code outside of modules is inserted only if the
+ * address is mapped executable and the stack was complete. */
 static void insert_used(struct remote *r, bool truncated)
 {
 	for (uint32_t i = 0; i < r->process.row_count; i++) {

@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Unwinds stacks of other processes from a copy: those that the walk in the kernel (bpf/walk.h)
- * leaves to the agent. The engine is that of agent/unwind, compiled to read through this folder
- * instead of its own memory. It reads the stack from the copy, tables and code from the modules'
- * files, and all else from the process while it lives. All input is treated as hostile.
+ * leaves to the agent. The engine is that of agent/unwind. Here it is compiled to read through this
+ * folder instead of its own memory. It reads the stack from the copy, tables and code from the
+ * modules' files, and all else from the process while it lives. All input is treated as hostile.
  *
  * Rows that a walk has used are inserted into the kernel's map, so that the same stack does not
  * reach the agent again.
@@ -20,7 +20,7 @@
  *                            counter or a closed space triggers a new look at the maps
  *   remote_free              the process has ended or has called exec
  *
- * One thread at a time.
+ * Only one thread at a time may use this.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Implements what the engine reads from another process. See remote_process.h. This file is
- * compiled like the engine (remote_engine/engine.h). */
+/* Implements the engine's reads from another process. See remote_process.h. This file is compiled
+ * like the engine (remote_engine/engine.h). */
 #include "agent/ebpf/remote_process.h"
 
 #include <string.h>
@@ -11,12 +11,12 @@
 
 #define CODE_AROUND (1u << 20)
 #define ACCEPTED    (1ull << 32)
-/* rows of an image; a limit for programs that make up return addresses */
+/* The most rows of an image. Programs that make up return addresses would need any number. */
 #define ROWS_MAX (1u << 18)
 
 static struct remote_process *now;
 
-/* Reads only the copy: the process has run on since, and the stack may hold other frames now. */
+/* Reads only the copy. The process has run on since, so its stack may hold other frames now. */
 uint64_t remote_process_load(uint64_t address)
 {
 	uint64_t value;
@@ -109,7 +109,7 @@ static int remote_process_stack_bounds(void *context, uint64_t sp, uint64_t *ret
 	return now->stack_bounds ? now->stack_bounds(now->context, sp, ret_low, ret_high) : 0;
 }
 
-/* Each word is checked when it is read, so any distance will do. */
+/* Returns an end that is far away, because each word is checked when it is read. */
 static uint64_t readable(uint64_t from, uint64_t to)
 {
 	(void)to;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Runs the engine of agent/unwind on another process: provides what it reads, and collects the rows
- * that it used. One walk at a time in the agent. The engine reads the process's memory through
- * functions without a context, so the current walk is a variable of remote_process.c.
+ * Runs the engine of agent/unwind on another process: provides the data that it reads, and collects
+ * the rows that it uses. The agent runs one walk at a time. The engine reads the process's memory
+ * through functions without a context, so the current walk is a variable of remote_process.c.
  */
 #include <stdbool.h>
 #include <stddef.h>

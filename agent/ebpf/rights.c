@@ -1,4 +1,4 @@
-/* Finds out what is permitted. See rights.h. For the capabilities that each operation needs see
+/* Finds out what is permitted. See rights.h. The capabilities that each operation needs are in
  * capabilities(7), kernel/bpf/syscall.c and kernel/events/core.c. */
 #include "agent/ebpf/rights.h"
 
@@ -71,7 +71,7 @@ static bool is_denial(int error)
 	return error == -EPERM || error == -EACCES;
 }
 
-/* Returns why it was denied, by checking the most likely reason first. */
+/* Returns why the kernel denied a trial. Checks the most likely reason first. */
 static const char *denial(const struct host *host)
 {
 	uint64_t all = BIT(CAP_SYS_ADMIN), both = CAP_BPF_BIT | CAP_PERFMON_BIT;
@@ -256,7 +256,7 @@ const char *rights_unfit(int pid)
 		return NULL;
 	if (stat.state == 'Z' || stat.state == 'X')
 		return "it has ended, and waits for its parent to notice (a zombie)";
-	if (stat.flags & EXITING) /* and its memory may be gone already */
+	if (stat.flags & EXITING) /* its memory may be gone already */
 		return "it is ending";
 	if (stat.flags & KERNEL_THREAD)
 		return "it is a thread of the kernel's";

@@ -41,15 +41,15 @@ const char *right_name(enum right right);
 /* Returns why attaching does not work, and what to do; NULL if the host permits it. */
 const char *rights_lacking(const struct rights *rights);
 
-/* True if the process is behind a seccomp filter. Without RIGHT_FILTERED, probing its returns would
- * kill it. */
+/* Returns true if the process is behind a seccomp filter. Without RIGHT_FILTERED, probing its
+ * returns would kill it. */
 bool rights_is_filtered(int pid);
 
-/* Returns why no agent can attach to the process, with whatever rights: it ends or has ended, is a
- * kernel thread, or is in an inner pid namespace whose pids the kernel does not report. NULL if
- * none of these holds. */
+/* Returns why no agent can attach to the process, even as root: it ends or has ended, is a kernel
+ * thread, or is in an inner pid namespace whose pids the kernel does not report. Returns NULL if
+ * none of these is the case. */
 const char *rights_unfit(int pid);
 
-/* Tests that the process can be read, as attaching requires. Returns 0, or a negative errno with
- * what to do in *ret_reason. */
+/* Tests if the process can be read, as attaching requires. Returns 0, or a negative errno with what
+ * to do in *ret_reason. */
 int rights_to_read(int pid, const char **ret_reason);

@@ -95,8 +95,8 @@ static bool is_inner(struct candidate *c, uint64_t address)
 	return true;
 }
 
-/* True if the jump through a pointer leads to a function of this file that the loader would put
- * there, or to an import. */
+/* Returns true if the jump through a pointer leads to a function of this file that the loader would
+ * put there, or to an import. */
 static bool is_led_by(struct candidate *c, uint64_t slot)
 {
 	char name[SITE_NAME_MAX];
@@ -139,8 +139,8 @@ static size_t read_code(const struct candidate *c)
 		       : elf_symbols_code(&work.file, f->address, work.code, (size_t)f->size);
 }
 
-/* For a processor whose code can't be read: operators in a file without its own malloc usually call
- * an imported malloc or free. */
+/* Guesses if an operator is a wrapper, for a processor whose code can't be read. Operators in a
+ * file without its own malloc usually call an imported malloc or free. */
 static void guess_hand_on(struct candidate *c)
 {
 	if (work.reader == &place_own || !function_is_operator(c->f->name) || work.functions.malloc)
@@ -154,8 +154,8 @@ static void forget_hand_on(struct candidate *c)
 	c->import[0] = 0;
 }
 
-/* True for an operator in a file without its own malloc that reaches an imported function on any
- * path: the event of malloc is recorded, as by libheapcast.so. */
+/* Returns true for an operator in a file without its own malloc that reaches an imported function
+ * on any path: the event of malloc is recorded, as by libheapcast.so. */
 static bool is_over_others(struct candidate *c, const struct place_hand_on *question)
 {
 	return function_is_operator(c->f->name) && !work.functions.malloc &&
@@ -176,8 +176,8 @@ static void find_hand_on(struct candidate *c)
 	guess_hand_on(c);
 }
 
-/* A wrapper of a function that can't be probed must be probed itself. So must one of several that
- * call each other in a cycle. */
+/* Decides if a wrapper is probed itself. It is if the inner function can't be probed. Of several
+ * functions that call each other in a cycle, one is probed. */
 static void settle_hand_on(struct candidate *c)
 {
 	const struct candidate *last = c;
@@ -278,7 +278,8 @@ static bool sites_is_wanted(void *context, uint64_t target)
 	return false;
 }
 
-/* Branches of the function itself were taken into account when the place was found. */
+/* Handles a branch into a function. The function's own branches were taken into account when the
+ * place was found. */
 static void branch_found(void *context, uint64_t from, uint64_t target)
 {
 	const struct place_question question = {.not_null = -1};
@@ -362,8 +363,8 @@ static void other_found(void *context, uint64_t from, uint64_t target)
 	((struct candidate *)context)->leaf = false;
 }
 
-/* A function is a leaf if its code branches to no other allocator function. For a processor whose
- * code can't be read, no function counts as a leaf. */
+/* Finds out if the function is a leaf: its code branches to no other allocator function. If the
+ * processor's code can't be read, no function counts as a leaf. */
 static void find_leaf(struct candidate *c)
 {
 	const struct entry_search search = {
@@ -571,7 +572,7 @@ int sites_find(int fd, const struct sites_options *options, struct sites *ret, s
 	functions_find(&work.file, &work.functions);
 	ret->machine = work.file.elf.machine;
 	ret->stripped = work.functions.stripped;
-	/* every program of Go's linker has this section */
+	/* Go's linker puts this section into every program */
 	ret->go = work.go = elf_has_section(&work.file.elf, ".go.buildinfo");
 	if (work.functions.count)
 		error = imports_read(&work.imports, &work.file);

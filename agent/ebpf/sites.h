@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Sites: the places for uprobes. These are the allocator functions of an ELF file, and in each
- * function the place that costs least and shows the arguments.
+ * Finds sites: the places for uprobes. For each allocator function of an ELF file, that is the
+ * cheapest place that shows the arguments.
  *
  * In a file. Functions are selected by the names of agent/allocator_functions.h. Those of malloc's
  * family must be visible to other files (a static function may be called "free", too). Aliases
- * count once. A file that only imports malloc has no sites. Neither has a file whose operators, or
- * copies of malloc's family, only call other functions of the list: the event of the inner function
- * is recorded. So:
+ * count once. A file that only imports malloc has no sites. Nor has a file whose operators, or
+ * copies of malloc's family, only call other functions of the list, because the event of the inner
+ * function is recorded. So:
  *
  *	operator delete (libstdc++)  -- jmp --> free (import)            wrapper: the provider of
  *	                                                                 free is probed
@@ -26,15 +26,16 @@
  * (dlsym): both its call and the inner one are seen. Their entries nest (bpf/site.h, frame), and
  * the recorder takes the outer one, whose result the program gets. So the frees of such a file are
  * followed to their returns (SITE_FOLLOWED), at the cost of a return probe, and none of its
- * functions counts as a leaf. Such files are all that have their own malloc, except libc,
+ * functions counts as a leaf. This concerns all files with their own malloc, except libc,
  * allocators known by their own names, and files without imports (static programs). libheapcast.so
  * is excluded by its name.
  *
- * The place. A probe traps, and then the probed instruction must be executed: the kernel emulates
- * some (x86: push, nop, jumps, calls) and single-steps others, which costs a second trap. So a
- * probe is set at the first emulated instruction that all calls pass, with the arguments in known
- * registers and fp still the caller's (agent/unwind/place.h). A free may be probed after its test
- * for NULL, and after its pushes at a branch, which is cheaper to emulate than a push.
+ * The place. A probe traps, and then the kernel must execute the probed instruction. It emulates
+ * some instructions (x86: push, nop, jumps, calls). It single-steps the others, which costs a
+ * second trap. So a probe is set at the first emulated instruction that all calls pass, with the
+ * arguments in known registers and fp still the caller's (agent/unwind/place.h). A free may be
+ * probed after its test for NULL. It may also be probed after its pushes, at a branch, because
+ * emulating a branch is cheaper than emulating a push.
  *
  * The result. A uretprobe replaces the return address in the slot that sp points to at the probe.
  * That is correct only where the stack is as at the entry (SITE_RETURN_OK), and it breaks
@@ -67,8 +68,8 @@ enum site_kind {
 struct site {
 	uint64_t offset; /* in the file, of the probed instruction */
 	uint64_t word;	 /* bpf/site.h */
-	/* For a free: an offset at which its return can be probed, too, and the word for it, with
-	 * SITE_FOLLOWED. 0: none. */
+	/* Only of a free: an offset at which its return can be probed, too, and the word for it,
+	 * with SITE_FOLLOWED. 0: none. */
 	uint64_t followed_offset, followed_word;
 	uint64_t function; /* offset of the function's entry; all its sites share it */
 	uint32_t size;	   /* of the function */
@@ -80,7 +81,7 @@ struct site {
 	char leads_to[SITE_NAME_MAX]; /* the import that a wrapper calls; "": it is no wrapper */
 };
 
-/* A function that is not probed, and why, for people. */
+/* A function that is not probed, with the reason, for people. */
 struct site_skip {
 	char name[SITE_NAME_MAX];
 	const char *reason;
@@ -95,8 +96,8 @@ struct sites {
 	uint16_t machine; /* e_machine */
 	bool go;	  /* made by Go's linker: no return probes */
 	bool stripped;	  /* no .symtab: local functions can't be found */
-	bool hands_on;	  /* unless this is libc, its functions may call another file's functions
-			   * through pointers */
+	bool hands_on;	  /* its functions may call another file's functions through pointers,
+			   * unless this is libc */
 };
 
 struct sites_options {
@@ -107,7 +108,7 @@ struct sites_options {
  * Finds the sites of the file at `fd`; the caller keeps `fd`. The file may hold anything: work and
  * memory are bounded. Returns 0, also if there is nothing to probe; -ENOEXEC if this is no ELF file
  * of this machine's class and byte order (for example a 32-bit program on a 64-bit kernel); -ENOMEM
- * or -EIO. One caller at a time.
+ * or -EIO. Only one caller at a time.
  */
 int sites_find(int fd, const struct sites_options *options, struct sites *ret,
 	       struct err_text *err);
@@ -126,7 +127,7 @@ struct sites_choice {
 };
 
 /* Chooses the sites of a process's modules to probe, in the order of the list. The caller frees the
- * array, which points into `module`. To be called again with the whole list when modules come or
- * go; only the result for wrappers of imports can change. */
+ * array, which points into `module`. Call this again with the whole list when modules come or go.
+ * Only the result for wrappers of imports can change. */
 int sites_choose(const struct sites_module *module, size_t count, struct sites_choice **ret,
 		 size_t *ret_count);

@@ -14,8 +14,9 @@ static const char *sites_choose_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Modules that are never probed: our own hooks, which forward to the allocator; and the loader's
- * malloc, which serves the loader until libc is mapped. */
+/* Returns true for modules that are never probed: our own hooks, which forward to the allocator;
+ * the loader, whose malloc serves only itself until libc is mapped; and files that could not be
+ * read. */
 static bool is_left_out(const struct sites_module *module)
 {
 	static const char *const beginnings[] = {"libheapcast.so", "ld-linux", "ld64.so", "ld.so",
@@ -28,7 +29,7 @@ static bool is_left_out(const struct sites_module *module)
 	return !module->sites;
 }
 
-/* A libc's functions forward to no other file: glibc, musl and other C libraries. */
+/* Returns true for glibc, musl and other C libraries. Their functions forward to no other file. */
 static bool is_libc(const struct sites_module *module)
 {
 	static const char *const beginnings[] = {"libc.", "libc-", "ld-musl", "libuClibc"};
@@ -40,7 +41,7 @@ static bool is_libc(const struct sites_module *module)
 	return false;
 }
 
-/* The offset and the word to probe with. */
+/* Returns the offset and the word to probe with. */
 static struct sites_choice chosen_of(uint32_t module, const struct site *site, bool hands_on)
 {
 	struct sites_choice choice = {module, site, site->offset, site->word};
@@ -63,7 +64,7 @@ static int sort_of(const char *name)
 	return number < 0 ? -1 : (int)function_sort((unsigned)number);
 }
 
-/* True if another module defines a function of this sort that is called from any module. */
+/* Returns true if another module defines a function of this sort that is called from any module. */
 static bool is_provided(const struct sites_module *module, size_t count, size_t own, int sort)
 {
 	for (size_t m = 0; m < count; m++) {

@@ -1,4 +1,4 @@
-/* Looks a process over. See sites_survey.h. */
+/* Examines a process. See sites_survey.h. */
 #include "agent/ebpf/sites_survey.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Looks a process over once, for reports about it (check.h): searches each mapped file that holds
+ * Examines a process once, for reports about it (check.h): searches each mapped file that holds
  * code, and chooses the sites that would be probed. Code that attaches tracks the process's modules
  * itself, and calls sites_find and sites_choose.
  */
@@ -16,14 +16,14 @@ struct surveyed_module {
 	char path[512]; /* as in /proc/PID/maps */
 	struct sites sites;
 	bool known;		/* the file could be read */
-	struct err_text reason; /* why it could not */
+	struct err_text reason; /* why the file could not be read */
 };
 
 struct sites_survey {
 	struct surveyed_module *module;
 	uint32_t count;
 	bool overflow; /* further modules were dropped */
-	bool go;       /* its main program is a Go program */
+	bool go;       /* the main program is a Go program */
 	struct sites_choice *choice;
 	size_t chosen;
 };

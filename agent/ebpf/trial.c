@@ -1,4 +1,4 @@
-/* Experiments with the kernel. See trial.h; for the calls see bpf(2), perf_event_open(2), and
+/* Makes experiments with the kernel. See trial.h. For the calls see bpf(2), perf_event_open(2), and
  * include/uapi/linux/bpf.h of Linux 6.13. */
 #include "agent/ebpf/trial.h"
 

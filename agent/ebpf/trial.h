@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Small experiments with the kernel: a program of ten instructions that counts, attached to
+ * Makes small experiments with the kernel: attaches a program of ten instructions, which counts, to
  * functions of this process. They show what works; rights.h explains why something does not.
  */
 #include <stdbool.h>
@@ -25,12 +25,13 @@ struct trial {
 	int link;
 };
 
-/* Create the map with the program's counter, and a map for records. Return a descriptor or a
+/* Create the map with the program's counter, and a map for records. Both return a descriptor or a
  * negative errno. */
 int trial_counter(void);
 int trial_ring_buffer(void);
 
-/* Loads the program of that kind, which counts in `counter`. */
+/* Loads the program of this kind, which counts in `counter`. Returns its descriptor or a negative
+ * errno. */
 int trial_program(int counter, enum trial_kind kind);
 
 /* Sets a probe on the function; with `returns` at its return (TRIAL_SESSION: at both). Returns 0 or

@@ -110,7 +110,7 @@ static void unlink_slot(struct cull *c, uint32_t index)
 	c->spare = index;
 }
 
-/* The block is to be sent, and so is its whole chain. */
+/* Lets the block and its whole chain be sent: none of them is pending any more. */
 static void cull_keep(struct cull *c, uint32_t index)
 {
 	uint32_t i = index;
@@ -187,7 +187,7 @@ static bool late_held(const struct cull *c)
 	return c->has_late && c->oldest && (int32_t)(c->slot[c->oldest].serial - c->late) <= 0;
 }
 
-/* The block at this address is no longer alive. */
+/* Forgets the block at this address, because it is no longer alive. */
 static void cull_forget(struct cull *c, uint64_t address)
 {
 	struct cull_at *at = at_find(c, address);
@@ -300,7 +300,7 @@ static void cull_chain(struct cull *c, uint32_t last, uint64_t freed_ns)
 	cull_block(c, last, lived(&slot[last], freed_ns), true);
 }
 
-/* Which block a death at an address belongs to. */
+/* The block that a death at an address belongs to. */
 enum owner { OWNER_UNKNOWN, OWNER_PENDING, OWNER_EARLIER };
 
 /*
@@ -339,8 +339,8 @@ static enum owner find_owner(struct cull *c, uint64_t address, const struct thre
 	return OWNER_UNKNOWN;
 }
 
-/* A block is born at an address. If another block seems to be alive there, its end is unknown, so
- * it is kept. Returns true in that case. */
+/* Handles the birth of a block at an address. If another block seems to be alive there, the end of
+ * that block is unknown, so it will be sent. Returns true in that case. */
 static bool takes_place(struct cull *c, uint64_t address)
 {
 	const struct cull_at *at = at_find(c, address);
@@ -360,7 +360,7 @@ static void cull_take_birth(struct cull *c, struct thread *thread, const struct 
 	c->slot[c->newest].doubled = doubled;
 }
 
-/* A pending block is reallocated: the new block joins its chain and is pending. */
+/* Takes the reallocation of a pending block: the new block joins its chain and is pending. */
 static void take_growth(struct cull *c, struct thread *thread, const struct event *e, uint32_t node,
 			uint32_t old)
 {

@@ -115,7 +115,7 @@ static inline void cull_flush(struct cull *cull)
 {
 	cull->flush = cull->held != 0;
 }
-/* A mark of this kind was put. Sends everything if recording starts, stops or changes, or if a user
+/* Handles a mark of this kind. Sends everything if recording starts, stops or changes, or if a user
  * wants a snapshot. */
 void cull_mark(struct cull *cull, int kind);
 /* Returns the watermark of what is sent: no older event will follow. `watermark_ns` is the

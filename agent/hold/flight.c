@@ -9,8 +9,8 @@
 #include "agent/hold/flight_array.h"
 #include "base/ban.h"
 
-/* make_room frees a 32nd of all slots at a time, because moving the records costs as much as taking
- * in a few events for each of them */
+/* flight_make_room frees a 32nd of all slots at a time, because moving the records costs as much as
+ * taking a few events for each record */
 #define PART 32
 
 static int send(struct flight *f, uint32_t i)
@@ -74,7 +74,7 @@ static void cull(struct flight *f, uint32_t i, uint32_t by)
 }
 
 /* Finds the live block that dies at this address, by the record `by` at `time_ns`. Returns
- * UINT32_MAX if no such block is held, or if that is doubtful. */
+ * UINT32_MAX if the block is not held, or if it is doubtful which block dies. */
 static uint32_t find_dying(struct flight *f, uint64_t address, uint32_t by, uint64_t time_ns)
 {
 	uint32_t i = *flight_place_of(f, address);
@@ -147,7 +147,7 @@ static int settle_reallocation(struct flight *f, uint32_t i)
 	return settle_birth(f, i);
 }
 
-/* The record at the cursor becomes older than the window. */
+/* Handles the record at the cursor, which becomes older than the window. */
 static int flight_settle(struct flight *f)
 {
 	uint32_t i = f->cursor, next = i + flight_length_of(f, i);

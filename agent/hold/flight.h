@@ -75,7 +75,7 @@ struct flight_record {
 	uint64_t address : 45; /* address / 8 */
 	uint64_t thread : 14;  /* index in the thread table */
 	uint64_t kind : 5;     /* 0: a hole */
-	uint64_t ticks : 48;   /* in units of BATCH_TICK_NS */
+	uint64_t ticks : 48;   /* in units of RUN_TICK_NS */
 	uint64_t more : 1;     /* struct flight_more follows */
 	uint64_t indexed : 1;
 	uint64_t doubled : 1; /* a block was alive at the address when this one was born */
@@ -105,7 +105,7 @@ struct flight {
 	uint32_t held;	  /* number of held events */
 	uint32_t ahead;	  /* heap events sent while older ones are held */
 	uint32_t late;	  /* last record that came out of order */
-	uint64_t late_ns; /* oldest time of such records */
+	uint64_t late_ns; /* oldest time of the records that came out of order */
 	uint64_t newest_ns;
 	bool has_late;
 	bool shrink;	   /* memory is needed for threads or the stack table */
@@ -152,8 +152,8 @@ int flight_event(struct flight *flight, struct thread *thread, const struct even
 /* Does what is due according to the source's watermark. `final`: no event of this image follows.
  * Returns 0 or -EAGAIN. */
 int flight_advance(struct flight *flight, uint64_t watermark_ns, uint64_t now_ns, bool final);
-/* Another image of the program begins, and everything of the last one was sent. Arms the recorder
- * again. */
+/* Arms the recorder again for another image of the program. Everything of the last image was
+ * sent. */
 static inline void flight_begin_image(struct flight *f)
 {
 	f->state = FLIGHT_ARMED;

@@ -1,4 +1,4 @@
-/* The array of the flight recorder. See flight_array.h. */
+/* Manages the array of the flight recorder. See flight_array.h. */
 #include "agent/hold/flight_array.h"
 
 #include <assert.h>

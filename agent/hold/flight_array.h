@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The array of the flight recorder: its records, holes and index. Used only by flight.c, which
- * decides what to send.
+ * Manages the array of the flight recorder: its records, holes and index. Only flight.c uses it,
+ * and decides what to send.
  */
 #include "agent/core/run.h"
 #include "agent/hold/flight.h"

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * What holds events back (cull.h, flight.h) needs from the stream that they belong to.
+ * The part of a stream that cull.h and flight.h use: they hold back the stream's events and later
+ * send or sum them.
  */
 #include "agent/core/stacks.h"
 #include "agent/core/threads.h"

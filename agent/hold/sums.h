@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Events that are not sent are sent as sums: rows by thread, stack, lifetime class and size class
- * (proto/culled.h), so totals stay exact. cull.h and flight.h add the blocks that have ended. A
- * batch takes the rows along when they have waited long enough, or when there is no room for more.
+ * Sums of the events that are not sent themselves: rows by thread, stack, lifetime class and size
+ * class (proto/culled.h), so totals stay exact. cull.h and flight.h add the blocks that have ended.
+ * A batch takes the rows along when they have waited long enough, or when no more rows fit.
  *
  * The memory is fixed. A row names its stack by a node index, which is valid in one generation of
  * the stack table only. So all rows are sent before the next generation begins.
@@ -71,12 +71,12 @@ static inline uint64_t sums_events(const struct sums *sums)
 }
 /* Adds a block. The caller has checked that there is room (sums_full). */
 void sums_add(struct sums *sums, const struct sums_block *block);
-/* Counts the free that ended a block, an event of its own. */
+/* Counts the free that ended a block: the free is an event of its own. */
 static inline void sums_add_free(struct sums *sums)
 {
 	sums->frees++;
 }
-/* Counts a block that was sent because there was no room to wait for its end. */
+/* Counts a block that was sent early, because the memory was full before its end. */
 void sums_add_early(struct sums *sums);
 /* Returns true if the sums have waited long enough. `now_ns`: CLOCK_MONOTONIC. */
 static inline bool sums_due(const struct sums *sums, uint64_t now_ns)

@@ -17,11 +17,11 @@
 #include "proto/discovery_proof.h"
 
 #define BEACON_SOCKET_BUFFER 2304 /* the kernel takes twice as much: half a dozen datagrams */
-/* All sockets receive, two send. */
+/* All sockets receive; two sockets send. */
 #define BEACON_MEMORY (2 * BEACON_SOCKET_BUFFER * (DISCOVERY_SOCKETS + 2))
 
 /* The keys by which collectors find the agent; each has its own beacon. Without a key, all
- * collectors find it, unless `only` is set: then none do until there is a key. */
+ * collectors find the agent. If `only` is set, no collector finds it until a key exists. */
 struct beacon_keys {
 	const struct secret *secret;
 	size_t count;
@@ -34,7 +34,7 @@ struct beacon {
 	struct discovery_net net;
 	bool open;
 	uint32_t read; /* datagrams read in this second */
-	bool deaf;     /* the limit is reached: no reading until the second is over */
+	bool deaf;     /* the limit is reached: the agent reads nothing until the second is over */
 	struct probe_limit limit;
 	const struct beacon_keys *keys;
 	const uint8_t *agent_id;

@@ -1,4 +1,4 @@
-/* The collectors that the agent knows. See collectors.h. */
+/* Keeps the collectors that the agent knows. See collectors.h. */
 #include "agent/net/collectors.h"
 
 #include <stdio.h>
@@ -46,10 +46,11 @@ static struct collector *make_place(struct collectors *cs)
 		if (!c->links && (!best || gives_way(cs, c, best)))
 			best = c;
 	}
-	return best ? best : &cs->at[0]; /* not reached: there are fewer links than entries */
+	return best ? best : &cs->at[0]; /* not reached: the agent has fewer links than entries */
 }
 
-/* If two collectors are on one host, their names get the first digits of their ids. */
+/* Makes the collector's name for users. If two collectors are on one host, their names get the
+ * first digits of their ids. */
 static void make_name(const struct collectors *cs, struct collector *c, const char *said)
 {
 	char host[64], name[COLLECTOR_NAME_MAX];

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The collectors that the agent knows: those that are connected, and those that were connected a
- * while ago. Each stream keeps a cursor for each of them (struct session). So a collector that lost
- * its connection finds what it lacks, whatever other collectors have acknowledged meanwhile
- * (spool.h).
+ * Keeps the collectors that the agent knows: those that are connected, and those that were
+ * connected a while ago. Each stream has a cursor for each of them (struct session). So a collector
+ * that has lost its connection later finds the batches that it lacks, even if other collectors have
+ * acknowledged them meanwhile (spool.h).
  *
  * A collector that has proved itself by a key or a certificate is identified by the id that it
  * reports. Other collectors may report any id, so they are identified by id and address: a stranger
@@ -11,9 +11,9 @@
  * waits and keeps data only for collectors that are `named` (session_deliver.c): they have a key,
  * or --collector names their host.
  *
- * There are few entries. If all are taken, a newcomer replaces a collector that is away: of the
- * address that has the most entries, the one that has been away longest. Connected collectors are
- * always fewer than entries. The main loop owns this.
+ * There are few entries. If all are taken, a newcomer replaces a collector that is away: the one
+ * that has been away longest, of the address with the most entries. The number of connected
+ * collectors is always smaller than the number of entries. Owner: the main loop.
  */
 #include <stdbool.h>
 #include <stddef.h>

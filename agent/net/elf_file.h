@@ -1,8 +1,9 @@
 #pragma once
 /*
- * What an ELF file is to an agent that may give it away: its build id, which must fit into an
- * announcement, its debug link, and whether it names code. base/elf reads it: both classes and byte
- * orders (a 64-bit host runs 32-bit programs), in bounded time, without allocating.
+ * Reads the properties of an ELF file that the agent may send to collectors: its build id, which
+ * must fit into an announcement, its debug link, and whether it names code. base/elf does the
+ * reading. It knows both classes and byte orders (a 64-bit host runs 32-bit programs), takes
+ * bounded time, and allocates nothing.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,6 @@ struct elf_file {
 	char debuglink[ELF_DEBUGLINK_MAX + 1];
 };
 
-/* Reads the file from `fd`, which stays the caller's. Returns 0, or -ENOEXEC if it is not an ELF
+/* Reads the file from `fd`, which the caller keeps. Returns 0, or -ENOEXEC if it is not an ELF
  * file. */
 int elf_file_read(int fd, struct elf_file *ret_file);

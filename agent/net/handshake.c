@@ -205,7 +205,8 @@ static int add(struct handshake *h, int fd, bool accepted)
 	return uv_poll_start(&c->poll, UV_READABLE, client_readable);
 }
 
-/* The program has not sent anything yet, so the wait message is the first one that it receives. */
+/* Sends the wait message at once: the program has not sent anything yet, so this is the first
+ * message that it receives. */
 int handshake_add(struct handshake *h, int fd)
 {
 	struct handshake_client *c = handshake_free_place(h);
@@ -216,8 +217,8 @@ int handshake_add(struct handshake *h, int fd)
 	return r;
 }
 
-/* Accepts a connection. If there is no free place or descriptor, further connections wait until
- * there is one, or until the next tick. */
+/* Accepts a connection. If no place or descriptor is free, further connections wait until one is
+ * free, or until the next tick. */
 static void handshake_connection(uv_poll_t *poll, int status, int events)
 {
 	struct handshake *h = poll->data;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The sockets on which programs ask for a ring: Unix sockets of type SOCK_SEQPACKET, with one
- * message to the agent and one or two back (proto/ring.h). The agent identifies a program by the
- * credentials that the kernel attaches to the message, never by the message's content.
+ * Serves the sockets on which programs ask for a ring: Unix sockets of type SOCK_SEQPACKET. A
+ * program sends one message and gets one or two back (proto/ring.h). The agent identifies a program
+ * by the credentials that the kernel attaches to the message, never by the message's content.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ struct handshake {
 	int fd;	   /* listening; -1: none */
 	bool full; /* no place is free: further connections wait in the socket's queue */
 	struct handshake_client client[HANDSHAKE_CLIENTS];
-	/* A program asks. The callee answers now, or later with handshake_answer. */
+	/* Called when a program asks. The callee answers now, or later with handshake_answer. */
 	void (*asked)(void *context, struct handshake_client *client,
 		      const struct ring_hello *hello);
 	void *context;
@@ -60,9 +60,9 @@ int handshake_open(struct handshake *handshake, uv_loop_t *loop, int listen_fd,
 		   void (*asked)(void *context, struct handshake_client *client,
 				 const struct ring_hello *hello),
 		   void *context);
-/* Also serves a connected socket, which it owns from now on: one end of a socketpair, whose other
- * end a program inherits that is not started yet. The user has asked to record that program, so it
- * is told to wait longer than others do. Returns 0 or a negative errno. */
+/* Also serves a connected socket, which it owns from now on: one end of a socketpair. A program
+ * that is not started yet inherits the other end. The user has asked to record that program, so the
+ * program is told to wait longer than others do. Returns 0 or a negative errno. */
 int handshake_add(struct handshake *handshake, int fd);
 /* Call this regularly: it closes connections that do not ask, and accepts again. */
 void handshake_tick(struct handshake *handshake, uint64_t now_ns);

@@ -1,4 +1,4 @@
-/* A connection with a collector. See link.h. */
+/* Manages a connection with a collector. See link.h. */
 #include "agent/net/link.h"
 
 #include <errno.h>
@@ -98,9 +98,9 @@ static int find_slot(const struct link *l, const ProtobufCBinaryData *id, uint32
 	return -ENOENT;
 }
 
-/* If a collector subscribes on a new link, it has given up its old one, which may still look alive
- * here (after a cable was unplugged, say). Before it subscribes, it may still decide to keep the
- * old link. */
+/* Closes the former link of a collector that subscribes on a new one. The collector has given the
+ * old link up, though it may still look alive here (after a cable was unplugged, say). Before it
+ * subscribes, it may still decide to keep the old link. */
 static void close_former(struct link *l)
 {
 	for (uint32_t i = 0; i < l->host->link_count; i++) {
@@ -191,8 +191,8 @@ static int link_greet(struct link *l, const Heapcast__Hello *hello)
 	return 0;
 }
 
-/* Allocates memory of unpacked orders in the main loop's scratch, which is emptied before each
- * order. */
+/* Allocates the memory of unpacked orders in the main loop's scratch memory, which is emptied
+ * before each order. */
 static void *scratch_take(void *context, size_t size)
 {
 	return arena_take(context, size);
@@ -288,7 +288,7 @@ static int socket_error(const struct link *l)
 	return getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0 ? errno : error;
 }
 
-/* Receives everything that has arrived. If the link is lost, it is closing then. */
+/* Receives everything that has arrived. Closes the link if the connection is lost. */
 static void link_receive(struct link *l, bool fresh)
 {
 	struct err_text err = {{0}};
@@ -341,8 +341,9 @@ static void link_address_of(int fd, int (*get)(int, struct sockaddr *, socklen_t
 		*ret = '\0';
 }
 
-/* A connection within this host has the same address at both ends, or both are in 127.0.0.0/8. The
- * kernel accepts neither from other hosts. */
+/* Finds the other side's address, and whether it is on this host. A connection within this host has
+ * the same address at both ends, or both ends are in 127.0.0.0/8. The kernel accepts neither from
+ * other hosts. */
 static void find_address(struct link *l)
 {
 	char own[COLLECTOR_ADDRESS];

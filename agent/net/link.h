@@ -1,10 +1,11 @@
 #pragma once
 /*
- * A connection with a collector, which either side may have opened. The agent sends a hello and a
- * list of its streams. The collector sends a hello, subscribes and acknowledges. The agent sends
- * batches in order. Frames go directly from the spool into the socket, without a copy, under the
- * stream's lock and without blocking. Only hellos, lists, catch-ups and pieces of symbol files use
- * the link's own buffer. With TLS (link_io.h), frames are copied once, a record at a time.
+ * A link is a connection with a collector, which either side may have opened. The agent sends a
+ * hello and a list of its streams. The collector sends a hello, subscribes and acknowledges. The
+ * agent sends batches in order. Frames go directly from the spool into the socket, without a copy,
+ * under the stream's lock and without blocking. Only hellos, lists, catch-ups and pieces of symbol
+ * files use the link's own buffer. With TLS (link_io.h), frames are copied once, a record at a
+ * time.
  *
  * If a frame is dropped while only a part of it was sent (room was needed, and a faster collector
  * had acknowledged it), the link closes. The collector reconnects and is told what it missed.
@@ -22,18 +23,18 @@
 #include "agent/stream/stream.h"
 #include "agent/net/symbol_files.h"
 
-/* A link is closed if nothing that was sent has arrived for so long. A collector that is behind
- * also has so long for a sign of life after another collector has everything. */
+/* The agent closes a link if nothing that it sent has arrived for this time. A collector that is
+ * behind also has this time for a sign of life after another collector has everything. */
 #define LINK_SILENT_MS 12000
 
 struct link;
 
-/* What links need from the agent. */
+/* The part of the agent that links use. */
 struct link_host {
 	uv_loop_t *loop;
 	struct stream *const *stream;
 	uint32_t streams;
-	/* What earlier agents have left of streams. It is sent in turn with the streams, and
+	/* Streams that earlier agents have left. They are sent in turn with the other streams, and
 	 * before the continuation of the same stream. */
 	struct orphans *orphans;
 	struct packer *packer; /* the main loop's */
@@ -44,20 +45,22 @@ struct link_host {
 	struct link *links;	    /* all links */
 	uint32_t link_count;
 	uint32_t generation; /* incremented when a stream begins or ends */
-	/* Already logged that a collector wants TLS and the agent has no key. */
+	/* It is logged that a collector wants TLS and the agent has no key. */
 	bool told_of_tls;
-	/* The collector has sent its hello. Returns the collector's index (collectors.h). */
+	/* Called when the collector has sent its hello. Returns the collector's index
+	 * (collectors.h). */
 	uint32_t (*welcomed)(void *context, const struct link *link,
 			     const struct collector_greeting *greeting);
-	/* The collector subscribes to this stream, and has everything up to `number`. */
+	/* Called when the collector subscribes to this stream. It has everything up to `number`. */
 	void (*subscribed)(void *context, const struct link *link, const struct stream *stream,
 			   uint64_t number);
-	/* The collector has acknowledged batch `number` of this stream, which was sent to it. */
+	/* Called when the collector has acknowledged batch `number` of this stream, which was sent
+	 * to it. */
 	void (*acknowledged)(void *context, const struct link *link, const struct stream *stream,
 			     uint64_t number);
 	void (*closed)(void *context, struct link *link);
 	enum order_policy orders; /* which orders of collectors are obeyed */
-	/* An order was obeyed: send the open batches now. */
+	/* Called when an order was obeyed: the open batches must be sent now. */
 	void (*ordered)(void *context);
 	void *context;
 };
@@ -65,7 +68,7 @@ struct link_host {
 struct subscription {
 	bool active;
 	bool catching;
-	bool fresh; /* it has never had a batch of the stream */
+	bool fresh; /* the collector has never had a batch of the stream */
 	struct catch_up catch_up;
 	uint64_t next; /* number of the next batch to send */
 	size_t sent;   /* bytes of that batch that were sent */
@@ -80,7 +83,7 @@ struct link {
 	struct link_io io;
 	bool closing;
 	bool greeted;  /* the other side has sent its hello */
-	bool has_id;   /* and its hello has an id */
+	bool has_id;   /* the hello of the other side has an id */
 	uint32_t who;  /* the collector's index, from host->welcomed */
 	uint32_t told; /* host->generation of the last list */
 	uint32_t turn;
@@ -101,15 +104,15 @@ int link_init(struct link *link, struct link_host *host, struct arena *arena,
 /* Starts a link on a connected, non-blocking socket, which it owns from now on. Returns 0 or a
  * negative errno; the socket is closed then. */
 int link_open(struct link *link, int fd, const char *peer);
-/* The same for a socket that may use TLS. Its handshake is done, and data may already have
+/* Like link_open, for a socket that may use TLS. Its handshake is done, and data may already have
  * arrived. */
 int link_take(struct link *link, struct link_io *io, const char *peer);
-/* Sends what there is to send. */
+/* Sends waiting data until the socket is full or the turn is over. */
 void link_pump(struct link *link);
 /* Closes the connection. The link becomes free later, when the event loop has released its
  * handle. */
 void link_close(struct link *link);
-/* The slot has a new stream: drops the subscription to the old one. */
+/* Drops the subscription to the old stream of a slot that has a new stream. */
 void link_forget(struct link *link, uint32_t slot);
 static inline bool link_free(const struct link *link)
 {
@@ -123,6 +126,6 @@ static inline uint32_t link_number(const struct link *link)
 /* ---- link_send.c, for link.c ---- */
 /* Makes the list of streams, with a hello if `hello`. Returns 0 or a negative errno. */
 int link_list(struct link *link, bool hello);
-/* Sends the next bytes. Returns their number (or 1 if a frame was made); 0 if there is nothing to
- * send, or if the socket is full (`wants_room`); or a negative errno. */
+/* Sends the next bytes. Returns their number (or 1 if a frame was made); 0 if nothing waits to be
+ * sent, or if the socket is full (`wants_room`); or a negative errno. */
 ssize_t link_send_next(struct link *link);

@@ -1,4 +1,4 @@
-/* Plain and TLS transport. See link_io.h. */
+/* Implements the plain and the TLS transport. See link_io.h. */
 #include "agent/net/link_io.h"
 
 #include <errno.h>

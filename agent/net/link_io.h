@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The transport of a link: a socket, or TLS on a socket. Nothing here blocks; if the socket is
- * full, the caller polls it.
+ * The transport of a link: a socket, or TLS on a socket. No function blocks. If the socket is full,
+ * the caller polls it.
  *
  *    plain:  send, sendfile -> socket                            socket -> raw (greeting) -> link
  *    TLS:    4 KiB -> a record, kept until it is sent -> socket  socket -> raw -> records -> link
@@ -32,11 +32,11 @@ struct link_io {
 int link_io_shake(struct link_io *io, bool readable, size_t *came, struct err_text *err);
 /* Moves the transport to another place. */
 void link_io_move(struct link_io *to, struct link_io *from);
-/* Send data. They return the number of bytes, 0 if the socket is full, or a negative errno; -EIO if
- * the file was truncated. */
+/* Both send data and return the number of bytes, 0 if the socket is full, or a negative errno.
+ * -EIO: the file was truncated. */
 ssize_t link_io_send(struct link_io *io, const void *data, size_t length);
 ssize_t link_io_send_file(struct link_io *io, int fd, off_t offset, size_t length);
-/* Receives data. If `fresh`, reads the socket; otherwise returns only data that was read before, so
+/* Receives data. If `fresh`, reads the socket. Otherwise returns only data that was read before;
  * call it until it returns 0. Returns the number of bytes, 0 if there are no more now, -ENODATA if
  * the other side has closed the connection, or another negative errno, with or without the
  * reason. */

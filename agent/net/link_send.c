@@ -1,7 +1,7 @@
 /*
  * Decides what a link sends next: the list of streams if it has changed; replies to orders;
  * batches, first of a stream whose frame is partly sent, then of the others in turn; and pieces of
- * symbol files when there is nothing else. See link.h.
+ * symbol files when nothing else waits. See link.h.
  */
 #include "agent/net/link.h"
 
@@ -24,7 +24,7 @@ static bool is_recorded(const struct link *l, const uint8_t *id)
 	return false;
 }
 
-/* Adds streams of earlier agents that are not continued, so they are complete. */
+/* Adds streams of earlier agents that no agent continues; they are complete. */
 static void fill_orphans(struct link *l, struct packer *p, Heapcast__Link *m)
 {
 	const struct orphans *os = l->host->orphans;
@@ -112,8 +112,8 @@ int link_list(struct link *l, bool hello)
 	return 0;
 }
 
-/* Returns `n`: bytes sent, 0 if the socket is full, or a negative errno if the connection is
- * lost. */
+/* Notes the result `n` of a send and returns it: bytes sent, 0 if the socket is full, or a negative
+ * errno if the connection is lost. */
 static ssize_t sent(struct link *l, ssize_t n)
 {
 	l->wants_room |= n == 0;
@@ -125,7 +125,7 @@ static ssize_t send_some(struct link *l, const uint8_t *data, size_t length)
 	return sent(l, link_io_send(&l->io, data, length));
 }
 
-/* Sends a frame on the disk, starting at its byte `from`. */
+/* Sends a frame that is on the disk, starting at its byte `from`. */
 static ssize_t send_file(struct link *l, const struct spool_place *place, size_t from)
 {
 	return sent(l, link_io_send_file(&l->io, place->fd, place->offset + (off_t)from,
@@ -133,7 +133,7 @@ static ssize_t send_file(struct link *l, const struct spool_place *place, size_t
 }
 
 /* Sends the next bytes of a subscribed stream. Returns a positive number if something was sent or
- * made, 0 if there is nothing to send or the socket is full, or a negative errno if the connection
+ * made, 0 if nothing waits to be sent or the socket is full, or a negative errno if the connection
  * is lost. */
 static ssize_t send_frame(struct link *l, struct stream *s, struct subscription *sub)
 {
@@ -249,7 +249,7 @@ static bool half_sent(const struct link *l)
 	return orphans_half_sent(l->host->orphans, link_number(l));
 }
 
-/* Sends a piece of a symbol file. Called when there is nothing else to send. */
+/* Sends a piece of a symbol file. Called when nothing else waits to be sent. */
 static ssize_t send_piece(struct link *l)
 {
 	long n = l->host->files ? symbol_files_next(l->host->files, l, l->fd, l->host->packer,

@@ -17,8 +17,8 @@
 
 #define RETRY_MS 1000
 #define BACKLOG	 64 /* a burst of strangers must not make the kernel refuse others at once */
-/* times RETRY_MS for one attempt: a new attempt is as good as a SYN that the kernel retransmits,
- * and comes sooner */
+/* An attempt lasts so many times RETRY_MS. A new attempt is as good as a SYN that the kernel
+ * retransmits, and comes sooner. */
 #define DIAL_TRIES   3
 #define KEEP_IDLE_S  4
 #define KEEP_EVERY_S 2
@@ -49,8 +49,9 @@ static void peer_name(const struct sockaddr_storage *address, socklen_t length, 
 	snprintf(out, size, address->ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* If the agent must use one interface, it still listens on all addresses, because the interface's
- * addresses may change. It then refuses connections to addresses of other interfaces. */
+/* Returns true if the agent may use all interfaces, or if the connection arrived at an address of
+ * the one that it must use. The agent listens on all addresses even then, because the interface's
+ * addresses may change. */
 static bool is_admitted(const struct listener *l, int fd)
 {
 	struct sockaddr_storage own = {0};
@@ -188,7 +189,7 @@ int listener_adopt(struct listener *l, uv_loop_t *loop, struct pending_peers *pe
 	r = uv_poll_init(loop, &l->poll, fd);
 	if (r < 0) {
 		close(fd);
-		l->fd = -1; /* there is no handle that listener_close could close */
+		l->fd = -1; /* listener_close must not close a handle that does not exist */
 		return r;
 	}
 	return uv_poll_start(&l->poll, UV_READABLE, listener_connection);

@@ -20,7 +20,7 @@ struct listener {
 	uv_poll_t poll;
 	int fd; /* -1: not listening */
 	uint16_t port;
-	bool paused; /* too many connections came in too short a time */
+	bool paused; /* too many connections have come in a short time */
 	struct pending_peers *pending_peers;
 	size_t socket_buffer;
 	/* Refuse connections to addresses of other interfaces; set after the listener was opened.
@@ -46,7 +46,7 @@ void listener_close(struct listener *listener);
 
 #define DIAL_ADDRESSES 8 /* addresses of a name that are tried */
 
-/* Dials one collector again and again until it answers, and when the connection is lost. */
+/* Dials one collector again and again until it answers. Dials again when the connection is lost. */
 struct dialer {
 	uv_loop_t *loop;
 	uv_timer_t timer;
@@ -61,7 +61,7 @@ struct dialer {
 	struct sockaddr_storage address[DIAL_ADDRESSES];
 	unsigned addresses;
 	bool resolving;
-	bool outdated; /* the result of the running lookup is not wanted any more */
+	bool outdated; /* the host has changed: ignore the result of the running lookup */
 	bool open;
 	bool said;	   /* it is logged that the collector does not answer */
 	struct link *link; /* the link for this connection */

@@ -1,4 +1,4 @@
-/* Pending connections. See pending_peers.h. */
+/* Holds pending connections. See pending_peers.h. */
 #include "agent/net/pending_peers.h"
 
 #include <errno.h>
@@ -42,9 +42,9 @@ static void pending_peers_leave(struct pending_peer *g)
 	uv_close((uv_handle_t *)&g->poll, closed);
 }
 
-/* With keys from pairing, the dialled collector may have another key, or may not have read its new
- * key yet. So the dialer's next attempt offers the next key, and the user is told only after all
- * keys were tried twice. */
+/* Returns true if the dialer should try the next key. The keys come from pairing, so the dialled
+ * collector may have another key, or may not have read its new key yet. The user is told only after
+ * all keys were tried twice. */
 static bool tries_next_key(struct pending_peer *g, int error)
 {
 	struct pending_peers *gs = g->host;
@@ -76,7 +76,8 @@ static uint32_t waiting(const struct pending_peers *gs)
 	return count;
 }
 
-/* A connection for which a link was closed gets it before all others. */
+/* Returns a free link for the connection, or NULL. A connection for which a link was closed gets
+ * the link before all others. */
 static struct link *free_link(const struct pending_peer *g)
 {
 	const struct pending_peers *gs = g->host;
@@ -229,7 +230,7 @@ static void begin_tls(struct pending_peer *g)
 	}
 }
 
-/* Without a key, the collector must send its greeting first. */
+/* Checks the greeting. Without a key, the collector must send it first. */
 static void pending_peers_greet(struct pending_peer *g)
 {
 	struct err_text err = {{0}};
@@ -249,7 +250,8 @@ static void pending_peers_greet(struct pending_peer *g)
 		pending_peers_refuse(g, r < 0 ? err_get(&err, r) : "its greeting is too long");
 }
 
-/* Appends the first bytes of the connection to `raw`. */
+/* Appends the first bytes of the connection to `raw`. Returns false if nothing came or the
+ * connection was closed. */
 static bool pending_peers_receive(struct pending_peer *g)
 {
 	struct link_io *io = &g->io;
@@ -300,7 +302,8 @@ static bool pending_peers_start(struct pending_peer *g, int fd, const char *peer
 	return true;
 }
 
-/* Collects the incoming connections; `ret_index` gets their places. */
+/* Collects the incoming connections in `who`; `ret_index` gets their places. Returns their
+ * number. */
 static size_t present(const struct pending_peers *gs, struct stranger who[PENDING_PLACES],
 		      int ret_index[PENDING_PLACES])
 {
@@ -315,7 +318,8 @@ static size_t present(const struct pending_peers *gs, struct stranger who[PENDIN
 	return count;
 }
 
-/* Returns NULL if no place is free now. */
+/* Finds a place for a connection from `from`, and closes another connection if the limits demand
+ * it. Returns NULL if no place is free now. */
 static struct pending_peer *pending_peers_find_place(struct pending_peers *gs,
 						     const struct stranger_address *from)
 {

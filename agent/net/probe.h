@@ -1,6 +1,5 @@
 #pragma once
-/* Checks collectors' probes: whether a datagram is a valid probe, and whether it may be answered
- * now. */
+/* Checks collectors' probes: if a datagram is a valid probe, and if it may be answered now. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

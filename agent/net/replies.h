@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Orders of a collector, on its link. They are carried out as they arrive, within a rate limit.
- * Each reply waits here until the link has room for it, between two frames. Only the main loop uses
- * this.
+ * Carries out the orders that a collector sends on its link, as they arrive, within a rate limit.
+ * Each reply waits here until the link has room for it, between two frames. Only the main loop
+ * calls this.
  */
 #include <stdbool.h>
 #include <stdint.h>

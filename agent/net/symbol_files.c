@@ -22,7 +22,8 @@
 
 #define REFUSED(why) HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_##why
 #define RECORD_HEAD  7
-/* Time for the next request of a collector that has just got a file. */
+/* For this time after a file, the collector may ask for the next one before the agent counts as
+ * idle. */
 #define GRACE_NS      3000000000
 #define STANDSTILL_NS 5000000000
 
@@ -65,7 +66,7 @@ static bool symbol_files_is_module(const struct known *k, const struct module *m
 	       !memcmp(k->path, m->path, m->path_length);
 }
 
-/* Adds a module as the newest. If the table has it already, it moves there. */
+/* Adds a module as the newest record. If the table has it already, moves it to the end. */
 static void keep(struct symbol_files *f, const struct module *m, uid_t uid)
 {
 	size_t length = RECORD_HEAD + m->build_id_length + (size_t)m->path_length;
@@ -301,7 +302,7 @@ void symbol_files_ask(struct symbol_files *f, struct link *link, const Heapcast_
 	f->ready = f->opened = false;
 	uv_timer_start(&f->timer, take_turn, SYMBOL_FILES_TURN_MS, SYMBOL_FILES_TURN_MS);
 	if (!f->refusal)
-		symbol_files_serve(f); /* otherwise the refusal is sent when the link sends next */
+		symbol_files_serve(f); /* on a refusal, the link sends it when it sends next */
 }
 
 static long symbol_files_pack(struct packer *p, const struct symbol_request *request, int refusal,

@@ -52,7 +52,7 @@ struct symbol_files {
 	bool opened;
 	int refusal;	   /* enum FileRefusal: sent to the collector, and ends the request */
 	bool ready;	   /* a piece waits to be sent */
-	bool turn;	   /* and the timer allows it */
+	bool turn;	   /* the timer allows to send the piece now */
 	uint64_t moved_ns; /* CLOCK_MONOTONIC of the last request or piece; 0: never */
 	struct link *turned_away; /* a link that asked while another one is served */
 	struct symbol_request turned_away_request;
@@ -61,7 +61,7 @@ struct symbol_files {
 	/* Owned by the worker while `working`. */
 	uv_work_t work;
 	bool working;
-	bool outdated; /* the result is not wanted any more */
+	bool outdated; /* ignore the worker's result */
 	struct symbol_place place[SYMBOL_PLACES_MAX];
 	uint32_t places;
 	enum symbol_policy policy_then;
@@ -84,13 +84,13 @@ void symbol_files_done(struct symbol_files *files);
 void symbol_files_ask(struct symbol_files *files, struct link *link,
 		      const Heapcast__FileRequest *order);
 /* Packs the next piece for this link as a frame in `out`, if it is the link's turn. `fd` is the
- * link's socket. Returns its length, 0 if there is nothing to send now, or a negative errno, which
+ * link's socket. Returns its length, 0 if nothing is ready to be sent, or a negative errno, which
  * is a bug. */
 long symbol_files_next(struct symbol_files *files, const struct link *link, int fd,
 		       struct packer *packer, uint8_t *out, size_t size);
-/* The link is gone. */
+/* Ends the work for a link that is gone. */
 void symbol_files_leave(struct symbol_files *files, const struct link *link);
-/* The stream is about to be forgotten: keeps its modules in the table. */
+/* Keeps the modules of a stream that is about to be forgotten in the table. */
 void symbol_files_keep(struct symbol_files *files, const struct stream *stream);
 /* Returns true if a file is being sent, or if a collector has just got one and may ask for
  * another. */

@@ -27,7 +27,7 @@
 #define OPEN_FLAGS   (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define PLACE_TEXT   (2 * MODULE_PATH_MAX + ELF_DEBUGLINK_MAX + 64)
 
-#ifdef SYS_setgroups32 /* the other one knows 16 bits of a number there */
+#ifdef SYS_setgroups32 /* where this exists, SYS_setgroups takes only 16-bit numbers */
 #define SET_GROUPS SYS_setgroups32
 #else
 #define SET_GROUPS SYS_setgroups
@@ -37,8 +37,8 @@
 struct search {
 	const struct symbol_place *place;
 	enum symbol_policy policy;
-	gid_t group[GROUPS_MAX]; /* that the agent has beside its own */
-	int groups;		 /* -1: more than these */
+	gid_t group[GROUPS_MAX]; /* supplementary groups of the agent */
+	int groups;		 /* -1: more than `group` has room for */
 	bool alone;  /* the kernel could not change the identity, so folders are checked here */
 	int refusal; /* the most specific refusal so far */
 	struct elf_file file;
@@ -47,9 +47,9 @@ struct search {
 
 /* ---- permission ---- */
 
-/* Sets the user that opens files, so the kernel refuses what that user may not read: neither the
- * agent's user nor any of its groups counts. glibc's setgroups would change all threads. Returns
- * true if the kernel has accepted the identity. */
+/* Sets the user that opens files, so that the kernel refuses files which that user may not read.
+ * The agent's own user and groups then do not count. Calls the kernel directly, because glibc's
+ * setgroups would change all threads. Returns true if the kernel has accepted the identity. */
 static bool become(struct search *s, uid_t uid)
 {
 	bool grouped;
@@ -162,8 +162,9 @@ static void consider(struct search *s, int open_fd)
 
 /* ---- places ---- */
 
-/* Opens a file below `root`. Symbolic links can't lead out of it. A kernel before 5.6 can't
- * guarantee that, so it is asked only for files in the agent's own root. */
+/* Opens a file below `root`. Symbolic links can't lead out of it. Without openat2 (a kernel before
+ * 5.6, or an old seccomp filter) nothing guarantees that, so only files in the agent's own root are
+ * opened. */
 static int open_below(int root, const char *path, bool own_root)
 {
 	struct open_how how = {.flags = OPEN_FLAGS,
@@ -195,7 +196,7 @@ __attribute__((format(printf, 4, 5))) static void try(struct search *s, int root
 									 : REFUSED(GONE));
 }
 
-/* Tries the separate debug file. A failure here does not change the refusal. */
+/* Tries the separate debug file. A failure does not change `refusal`. */
 static void try_debug(struct search *s, int root, bool own_root)
 {
 	const struct symbol_place *p = s->place;

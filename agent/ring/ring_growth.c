@@ -1,5 +1,5 @@
-/* What the program tells the agent in the ring's header, beside its events: that it wants more
- * slices, and what its allocator says. See ring_source.h. */
+/* Reads what the program writes into the ring's header beside its events: the wish for more slices,
+ * and the allocator's answer. See ring_source.h. */
 #include "agent/ring/ring_source.h"
 
 #include "base/ban.h"
@@ -32,8 +32,8 @@ void ring_hear_wants(struct capture_source *source, bool refused)
 		__atomic_store_n(&s->ring->header->refused, s->wants_seen, __ATOMIC_RELEASE);
 }
 
-/* The answer is guarded by a sequence number, which is odd while the program writes. It is read
- * once, and used only if the number shows that it is complete. */
+/* Reads the allocator's answer. A sequence number guards it, which is odd while the program writes.
+ * The answer is read once, and used only if the number shows that it is complete. */
 uint32_t ring_answer(const struct capture_source *source, uint32_t after,
 		     struct capture_allocator *ret)
 {

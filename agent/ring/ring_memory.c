@@ -38,7 +38,7 @@ static const struct {
 #define MODULES_SMALL  (16u << 10)
 #define MODULES_LARGE  (64u << 10)
 #define RING_LARGE     (1u << 20)
-/* One part in so many of the ring is for the set of sampled blocks: 64 KiB of 1.5 MiB. */
+/* The set of sampled blocks gets one part in SET_SHARE of the ring: 64 KiB of 1.5 MiB. */
 #define SET_SHARE 24
 #define SET_LEAST (4u << 10)
 #define SET_MOST  (1u << 20)
@@ -74,7 +74,7 @@ static uint32_t ring_memory_least(size_t a, uint32_t b)
 	return a < b ? (uint32_t)a : b;
 }
 
-/* Returns a power of two. */
+/* Returns the size of the set of sampled blocks, in bytes: a power of two. */
 static size_t set_size(size_t ring)
 {
 	size_t size = SET_LEAST;
@@ -296,7 +296,7 @@ static int back(const struct ring_memory *ring, size_t from, size_t to)
 											: 0;
 }
 
-/* Allocates what the steps after `from`, up to `steps`, need. Pages that exist already stay
+/* Allocates the pages of the steps after `from`, up to `steps`. Pages that exist already stay
  * unchanged. */
 static int back_steps(const struct ring_memory *ring, const struct layout *l, uint32_t from,
 		      uint32_t steps)

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The ring's memory, as the agent creates it: a sealed memfd that has its largest size from the
- * start, with the layout of proto/ring.h. Slices come in several sizes. A thread starts in a slice
- * of 8 KiB; a busy thread moves to a larger one, of which there are few. For programs with hundreds
- * of threads there are many slices of 2 KiB (the crowd).
+ * Creates the ring's memory: a sealed memfd that has its largest size from the start, with the
+ * layout of proto/ring.h. Slices come in several sizes. A thread starts in a slice of 8 KiB. A busy
+ * thread moves to one of the few larger slices. Many slices of 2 KiB (the crowd) serve programs
+ * with hundreds of threads.
  *
  *   8 MiB limit, one program: 484 slices of 2 KiB, 13 of 8 KiB, 7 of 32 KiB, one of 128 KiB, one of
  *                             512 KiB

@@ -1,8 +1,8 @@
 /*
- * The module channel of a ring: the program announces what it has mapped and unmapped, for the
- * stream's module table. The channel is not trusted, like the rest of the ring: what is used of an
- * announcement is copied to private memory once, and checked there. The stream looks at a path more
- * than once, and must find the same path each time.
+ * Reads the module channel of a ring, in which the program announces what it has mapped and
+ * unmapped. The channel is not trusted, like the rest of the ring: the agent copies an announcement
+ * to private memory once, and checks the copy. The stream reads a path more than once, and must
+ * find the same path each time.
  */
 #include "agent/ring/ring_source.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/ban.h"
 
-/* Puts a load into the run, whose announcement is `length` bytes at `at` of the channel. Returns 0
+/* Puts the load that is announced in the channel's `length` bytes at `at` into the run. Returns 0
  * or -EBADMSG. */
 static int put_load(struct ring_source *s, struct run *run, const struct ring_module *m,
 		    const uint8_t *at, uint32_t length)
@@ -102,7 +102,7 @@ bool ring_read_module(struct ring_source *s, struct run *run)
 	uint64_t head = __atomic_load_n(&h->modules_head, __ATOMIC_ACQUIRE);
 	uint32_t length;
 
-	/* What was read before is taken now. */
+	/* The stream has taken everything that was read before. */
 	__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
 	if (head < s->modules_tail || head - s->modules_tail > s->ring->modules_size || head % 8) {
 		s->records_damaged++;

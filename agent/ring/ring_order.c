@@ -1,12 +1,13 @@
-/* What the agent tells the program in the ring's header: that the agent lives or sleeps, the mode,
- * what it wants to know, and to continue unrecorded. See ring_source.h. */
+/* Writes what the agent tells the program into the ring's header: that the agent lives or sleeps,
+ * the mode, questions, and the order to continue unrecorded. See ring_source.h. */
 #include "agent/ring/ring_source.h"
 
 #include "agent/core/target.h"
 
 #include "base/ban.h"
 
-/* Within this time the program reports what it lost while the agent was away. */
+/* For this long after the agent is back, the program's reports count as losses during its
+ * absence. */
 #define BACK_NS 1000000000
 
 void ring_turn(struct capture_source *source, bool away)

@@ -99,7 +99,7 @@ static inline void ring_reader_event(const struct ring_record *rec, struct ring_
 int ring_reader_peek_rare(struct ring_reader *reader, uint64_t word0,
 			  struct ring_record *ret_record);
 
-/* Gets the record at `tail`. Skips RING_PAD. Returns 1, 0 if there is none before `head`, or
+/* Gets the record at `tail`. Skips RING_PAD. Returns 1, 0 if `tail` has reached `head`, or
  * -EBADMSG. */
 static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_reader *r,
 								  struct ring_record *rec)

@@ -28,7 +28,8 @@ static uint64_t call_time(const struct ring_source *s, uint64_t call_stamp, uint
 	return clock_ns(s->clock, stamp) - clock_ns(s->clock, call_stamp);
 }
 
-/* RUN_FRAMES(ring_keep(word0), ring_count(word0)): the word has them side by side, too. */
+/* Returns RUN_FRAMES(ring_keep(word0), ring_count(word0)): in the word both numbers are adjacent,
+ * too. */
 static inline uint32_t frames_of(uint64_t word0)
 {
 	return word0 >> 8 & RUN_FRAMES(RUN_KEEP_MAX, RUN_COUNT_MAX);
@@ -53,8 +54,8 @@ static inline bool is_plain(uint64_t word0)
 	return event_traits[ring_kind(word0)].plain && ring_plain(word0);
 }
 
-/* Returns the position up to which records can be read without a look at where they end: they are
- * published, before the end of the data, and in the part that is given back together. */
+/* Returns the position up to which records can be read without a check of their ends. Records up to
+ * it are published, lie before the end of the data, and are given back together. */
 static uint64_t stop_at(const struct ring_reader *r)
 {
 	uint64_t room = ring_reader_room(r), release = r->told + r->words / 8;

@@ -1,7 +1,7 @@
 /*
- * Accounts of a ring's slices: tells the stream what each owner says that it began, skipped by
- * sampling, lost and waited. When an owner is gone, tells its last account, and frees its slice
- * when the stream has taken that. See ring_source.h.
+ * Reports the accounts of a ring's slices to the stream: how many events each owner has begun,
+ * skipped by sampling and lost, and how long it has waited. When an owner is gone, reports its last
+ * account, and frees its slice when the stream has taken that account. See ring_source.h.
  */
 #include "agent/ring/ring_source.h"
 
@@ -11,7 +11,7 @@
 #define WAITED_LEAST_NS 1000000 /* shorter waits of an owner are not worth a mark */
 #define WAITED_TELL_NS	1000000000
 #define WAITED_LOOK_NS	100000000 /* between two looks at all lanes */
-#define SETTLE_ITEMS	5	  /* that settling a lane puts into a run at most */
+#define SETTLE_ITEMS	5	  /* most items that settling a lane puts into a run */
 
 struct ring_losses ring_losses_read(const struct ring_losses *shared)
 {
@@ -73,7 +73,7 @@ static void put_waits(struct ring_source *s, struct run *run, uint32_t index, bo
 	l->waits_told = s->looked;
 }
 
-/* The same for all lanes. */
+/* Puts the marks for the waits of all lanes. */
 static void put_all_waits(struct ring_source *s, struct run *run)
 {
 	if (s->looked - s->waits_looked < clock_ticks(s->clock, WAITED_LOOK_NS))
@@ -84,8 +84,8 @@ static void put_all_waits(struct ring_source *s, struct run *run)
 }
 
 /* Returns the number of events that were begun and never written. A thread that moves to another
- * slice in the middle of an event writes it there or nowhere, which shows only when the thread has
- * ended. */
+ * slice in the middle of an event writes the event there or nowhere. Which of the two is known only
+ * when the thread has ended. */
 static uint64_t ring_settle_missing(const struct ring_source *s, const struct run *run,
 				    uint32_t index, uint64_t events)
 {
@@ -98,8 +98,8 @@ static uint64_t ring_settle_missing(const struct ring_source *s, const struct ru
 	return ring_grown(l->first + events, ring_thread_taken(s, run, index));
 }
 
-/* Puts what was lost after the last RING_LOST into the run, and what was begun and never
- * published. */
+/* Puts two kinds of losses into the run: those after the last RING_LOST, and events that were begun
+ * and never published. */
 static void ring_settle_put_rest(struct ring_source *s, struct run *run, uint32_t index,
 				 uint64_t events)
 {
@@ -121,7 +121,7 @@ static void ring_settle_put_rest(struct ring_source *s, struct run *run, uint32_
 			from_ns, to_ns);
 }
 
-/* Puts the last account of a lane into the run, whose owner is gone, and the end of its thread. */
+/* Puts the last account of a lane whose owner is gone into the run, and the end of its thread. */
 static void ring_settle_settle(struct ring_source *s, struct run *run, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
@@ -155,8 +155,8 @@ static bool has_other(const struct ring_source *s, uint32_t index)
 	return false;
 }
 
-/* The slice is about to be freed with its part of the account. Writes the thread's account to its
- * other slice, where an agent that takes over the ring finds it. */
+/* Writes the thread's account to its other slice, where an agent that takes over the ring finds it.
+ * This slice is about to be freed with its part of the account. */
 static void ring_settle_hand_over(const struct ring_source *s, uint32_t index)
 {
 	for (uint32_t i = 0; i < s->active_count; i++)
@@ -172,7 +172,7 @@ static bool is_over(const struct ring_source *s, uint32_t index)
 	       l->reader.tail == l->reader.head && (l->left || !has_other(s, index));
 }
 
-/* The stream has taken the lane's last account: frees its slice. */
+/* Frees the slice of a lane whose last account the stream has taken. */
 static void free_lane(struct ring_source *s, struct run *run, uint32_t index)
 {
 	uint64_t *settled = &s->ring->header->settled; /* only the agent writes it */
@@ -204,7 +204,8 @@ static void free_settled(struct ring_source *s, struct run *run)
 	}
 }
 
-/* A thread's last lane waits for its others (is_over), whose accounts must be taken before. */
+/* A thread's last lane waits for the thread's other lanes (is_over), whose accounts must be taken
+ * before. */
 bool ring_reap(struct ring_source *s, struct run *run)
 {
 	put_all_waits(s, run);

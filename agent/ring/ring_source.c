@@ -16,7 +16,7 @@
 #define SEARCH_NS     10000000
 #define OWNER_SIZE    64
 
-/* Reads the program's part of the header, once it is filled in. */
+/* Reads the program's part of the header once the program has filled it in. */
 static void ring_source_read_header(struct ring_source *s)
 {
 	const struct ring_header *h = s->ring->header;
@@ -199,8 +199,8 @@ static bool lane_look(struct ring_source *s, struct run *run, uint32_t index, bo
 	return true;
 }
 
-/* Looks at all slices. Repeats this while it meets threads in a later slice of theirs and finds
- * earlier ones. A thread whose first slice does not turn up is taken as it is. */
+/* Looks at all slices. Repeats the search while it meets a thread's later slice before an earlier
+ * one. If a thread's first slice does not turn up, takes its later slices without it. */
 static bool ring_source_search(struct ring_source *s, struct run *run, bool final, uint64_t now)
 {
 	uint32_t known;
@@ -337,8 +337,8 @@ static bool lane_ready(struct ring_source *s, const struct run *run, uint32_t in
 	       s->lane[index].next.stamp <= s->limit;
 }
 
-/* Restores the heap below `at`. The first test is a shortcut for two lanes, the usual case: most
- * programs have one or two threads that allocate. */
+/* Restores the heap's order below `at`. The first test is a shortcut for two lanes, the usual case:
+ * most programs have one or two threads that allocate. */
 static void sift_down(struct ring_source *s, uint32_t at)
 {
 	if (s->heap_count == 2 && s->lane[s->heap[1]].next.stamp >= s->lane[s->heap[0]].next.stamp)
@@ -389,8 +389,8 @@ static bool merge_front(struct ring_source *s, struct run *run)
 	return true;
 }
 
-/* Gives what the last run had back to its writers: an eighth of a slice at a time, and the rest
- * when nothing more is to be taken in this round. */
+/* Gives the space of the last run's records back to their writers: an eighth of a slice at a time,
+ * and the rest when nothing more is to be taken in this round. */
 static void release_read(struct ring_source *s)
 {
 	for (uint32_t i = 0; i < s->read_count; i++) {
@@ -404,8 +404,8 @@ static void release_read(struct ring_source *s)
 	s->read_count = 0;
 }
 
-/* Returns true if some slice is more than half full. Also if a slice was claimed since the last
- * look: it may be full, too, and its thread wakes the agent only once. */
+/* Returns true if some slice is more than half full, or if a slice was claimed since the last look.
+ * A claimed slice may be full, too, and its thread wakes the agent only once. */
 static bool ring_filling(const struct capture_source *source)
 {
 	const struct ring_source *s = (const struct ring_source *)source;

@@ -48,7 +48,7 @@ struct ring_lane {
 	uint64_t counted_not_sampled;
 	uint64_t waited_ns;  /* the part of ring_slice.waited_ns that the stream knows */
 	uint64_t waits_told; /* stamp of the last report of waits */
-	/* Sum of RING_LOST records. While `restart_awaited`: sum of what was dropped. */
+	/* Sum of RING_LOST records. While `restart_awaited`: sum of the dropped records. */
 	struct ring_losses announced;
 	struct ring_losses gapped; /* put into runs as gaps */
 	uint64_t first;		   /* events of this thread in slices before this one */
@@ -109,7 +109,7 @@ struct ring_source {
 	 * incarnation. */
 	bool taken_up;
 	bool moved; /* a thread has moved to another slice: look at all slices */
-	/* In this search: number of slices of threads whose first slice was not seen yet. */
+	/* Number of slices in this search whose thread's first slice was not seen yet. */
 	uint32_t ahead;
 	bool takes_ahead; /* take slices although the thread's first slice is missing */
 	/* Stream time up to which the ring was read before this agent took it over. */
@@ -134,7 +134,7 @@ void ring_source_prepare(struct ring_source *source);
 /* Creates a ring and resets the source. Returns 0 or a negative errno. */
 int ring_source_open(struct ring_source *source, const struct ring_settings *settings,
 		     uint64_t start_ns);
-/* What the previous agent has left in the ring, checked. */
+/* The data that the previous agent has left in the ring, after checks. */
 struct ring_inheritance {
 	struct ring_account account;
 	struct ring_gone gone;
@@ -181,21 +181,21 @@ static inline struct thread *ring_thread(const struct ring_source *s, uint32_t i
 {
 	return s->source.thread[index];
 }
-/* Returns how many of its thread's events were taken from the ring or are known to be lost,
- * together with those in the run. */
+/* Returns how many events of the lane's thread were taken from the ring or are known to be lost,
+ * including those in the run. */
 uint64_t ring_thread_taken(const struct ring_source *source, const struct run *run, uint32_t index);
 
 /* Writes the account into the ring (ring_takeup.c). This is capture_ops.seal. */
 void ring_account_write(struct capture_source *source, const struct capture_account *account);
 /* Writes the lane's part of the account. */
 void ring_account_lane(const struct ring_source *source, uint32_t index);
-/* The thread of this slice has ended and is fully counted. Adds it to the account of ended threads,
- * exactly once. */
+/* Adds the thread of this slice to the account of ended threads, exactly once. The thread has ended
+ * and is fully counted. */
 void ring_account_end(struct ring_source *source, uint32_t index);
 /* Starts a lane whose thread another agent knew. Returns true if it put something into the run,
  * which must be taken before this is called again. */
 bool ring_lane_take_up(struct ring_source *source, struct run *run, uint32_t index);
-/* Counts and drops a record of such a lane. */
+/* Counts and drops a record that a lane's thread wrote for an earlier agent. */
 void ring_lane_drop(struct ring_source *source, struct run *run, uint32_t index);
 /* Puts the events that are missing before event `events` of the slice into the run, as a gap. */
 void ring_lane_put_away(struct ring_source *source, struct run *run, uint32_t index,
@@ -227,14 +227,14 @@ struct capture_bell ring_sleep(struct capture_source *source);
 void ring_wake(struct capture_source *source);
 void ring_ask(struct capture_source *source);
 void ring_filtered(struct capture_source *source, const struct filters *seen);
-/* Members of it, too: growth, and the allocator's answer (ring_growth.c). */
+/* More members of capture_ops: growth, and the allocator's answer (ring_growth.c). */
 enum capture_need ring_need(struct capture_source *source);
 int ring_grow(struct capture_source *source, uint32_t level);
 void ring_hear_wants(struct capture_source *source, bool refused);
 uint32_t ring_answer(const struct capture_source *source, uint32_t after,
 		     struct capture_allocator *ret);
 
-/* ring_settle.c: reads a sum of losses from the ring. */
+/* Reads a sum of losses from the ring (ring_settle.c). */
 struct ring_losses ring_losses_read(const struct ring_losses *shared);
 /* Settles slices whose owners are gone and that are completely read, and frees those that are
  * settled. Returns false if nothing was left to do. Else the run must be taken before this is
@@ -251,7 +251,7 @@ void ring_put_losses(struct run *run, uint32_t lane, struct ring_losses *told,
 /* Puts the next module of the channel into the run, which must be empty (ring_modules.c). Returns
  * false if there is none. */
 bool ring_read_module(struct ring_source *source, struct run *run);
-/* The slice's content is invalid: skips everything that is published in it. */
+/* Skips everything that is published in the slice, because its content is invalid. */
 void ring_lane_damaged(struct ring_source *source, const struct run *run, uint32_t index);
 /* Reads the lane's next record into `next` (ring_records.c). Returns false if there is none. */
 bool ring_lane_next(struct ring_source *source, const struct run *run, uint32_t index);

@@ -7,11 +7,10 @@
  *    read, sent | read, not sent | written by the thread | RING_RESTART | whole stacks and modules
  *               `- thread_delivered + thread_lost        `- events
  *
- * The gap is what lies between the two marks. RING_RESTART says how many events the thread had
- * begun, and the account says how many of them went into batches. Records before it can't be
- * decoded any more: their stacks are differences to stacks that are lost. But they show which kinds
- * of events were lost. A thread that writes no RING_RESTART, because it is dead or blocked, is
- * settled at its end.
+ * The gap lies between the two marks. RING_RESTART says how many events the thread had begun, and
+ * the account says how many of them went into batches. Records before it can't be decoded any more:
+ * their stacks are differences to stacks that are lost. But they show which kinds of events were
+ * lost. A thread that writes no RING_RESTART, because it is dead or blocked, is settled at its end.
  *
  * Events that were culled or held back when a batch was closed count as delivered here: they have
  * left the ring, and the collector finds out which of them arrived (proto/README.md, "Another

@@ -22,7 +22,7 @@
 #define PEER_GROUPS_MAX 1024
 #define STATUS_LINE_MAX (1u << 20) /* 65,536 groups of ten digits */
 
-/* In asm-generic/socket.h since Linux 4.13; older headers lack it. */
+/* asm-generic/socket.h has it since Linux 4.13; older headers lack it. */
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
 #endif
@@ -57,7 +57,7 @@ static int access_group_of(const char *name, uint32_t *ret)
 	return 0;
 }
 
-/* Copies the next name of the list to `name`; false at the end of the list. */
+/* Copies the next name of the list to `name`. Returns false at the end of the list. */
 static bool next_name(const char **list, char *name, size_t size)
 {
 	size_t length;

@@ -40,8 +40,8 @@ static uint32_t count_children(struct agent *a, uint64_t now)
 	return recorded > a->children ? recorded : a->children;
 }
 
-/* The program that `agent run` started has ended, but followed children may still run; a daemon may
- * never end. Returns true while the agent waits for them. */
+/* Waits for followed children after the program of `agent run` has ended. Gives up after a time,
+ * because a daemon may never end. Returns true while the agent waits. */
 static bool wait_for_children(struct agent *a, uint64_t now)
 {
 	uint32_t count = a->settings.each.follow && !a->stopping ? count_children(a, now) : 0;
@@ -64,7 +64,8 @@ static bool wait_for_children(struct agent *a, uint64_t now)
 	return true;
 }
 
-/* Everything is delivered, or the time for it is over: counts what is lost and ends the loop. */
+/* Ends the loop when everything is delivered or the time for it is over. Counts the events that are
+ * lost. */
 static void end_stop(struct agent *a)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++) {

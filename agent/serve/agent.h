@@ -55,22 +55,23 @@ struct session_settings {
  * Applies the settings in a program's environment. `text` holds NAME=VALUE strings, each with its
  * terminating zero. *io holds the agent's settings on entry and the program's settings on return;
  * pointers in it point into `text`. `same_files` says that the program runs as the agent's user and
- * sees the same files. Returns 0, with a sentence in `say` if a setting is not honoured; or -EINVAL
- * with the reason, and the program is not recorded.
+ * sees the same files. Returns 0, with a sentence in `say` if a setting is not honoured. Returns
+ * -EINVAL with the reason if the program must not be recorded.
  */
 typedef int agent_settle(void *context, const char *text, size_t length, bool same_files,
 			 struct session_settings *io, struct err_text *say);
 
 struct agent_settings {
 	uint64_t memory_limit;
-	struct session_settings each; /* for a program that sets nothing itself */
+	struct session_settings each; /* the settings of a program that sets nothing itself */
 	agent_settle *settle;	      /* NULL: a program's environment is ignored */
 	void *settle_context;
 	const char *home; /* name of the socket where programs ask to be recorded; NULL: this agent
 			   * takes up no rings of other agents, and no agent takes up its rings */
 	bool beside_target; /* relative file names start in the working folder in which the program
 			     * was started */
-	const char *folder; /* otherwise they start here; NULL: the agent's working folder */
+	const char *folder; /* without `beside_target`, relative file names start here; NULL: the
+			     * agent's working folder */
 	bool announce;
 	const char *collector; /* HOST:PORT; NULL: none */
 	const char *interface; /* NULL: all interfaces */
@@ -85,15 +86,15 @@ struct agent_settings {
 	uint64_t spool_limit; /* bytes that the folder may hold */
 	enum order_policy orders;   /* which collectors' orders are obeyed */
 	uint64_t stop_ns;	    /* time to deliver after the agent was told to stop */
-	bool many;		    /* record more than one process at a time */
-	bool no_rings;		    /* another source records (session_attach) */
+	bool many;		    /* the agent records more than one process at a time */
+	bool no_rings;		    /* events come from another source (session_attach) */
 	struct access access;	    /* users whose programs may be recorded */
 	enum symbol_policy symbols; /* which files collectors get */
 	struct cull_settings cull;  /* culling and the flight recorder exclude each other */
 	struct flight_settings flight;
 	struct pressure_settings pressure; /* memory pressure that triggers the flight recorder */
-	struct secure_options secure;	   /* empty: links are plain; what it points to must outlive
-					    * the agent */
+	struct secure_options secure;	   /* empty: links are plain; its pointers must outlive the
+					    * agent */
 	const struct secret *secret;	   /* owner of the recordings (home.h); NULL: no owner */
 	struct pairs *pairs; /* folder of keys that come and go by pairing; used if `secure.paired`
 			      * is set; NULL: none */
@@ -104,7 +105,7 @@ static inline struct home agent_home(const struct agent_settings *s)
 	return (struct home){.socket = s->home, .secret = s->secret, .authority = s->secure.ca};
 }
 
-/* The outcome of one recording, as `finished` gets it. */
+/* The outcome of one recording, for agent.finished. */
 struct session_report {
 	const struct target_info *target;
 	struct target_end end;
@@ -119,10 +120,10 @@ struct session_report {
 	bool rest;	      /* the file starts after what a collector has */
 	const char *taken_by; /* names of collectors that have the whole stream, for people; empty:
 			       * none */
-	const char *lacking;  /* names of collectors that have only a part */
+	const char *lacking;  /* names of collectors that have only a part of the stream */
 	bool rest_for_away;   /* the file holds what the collectors in `lacking` miss; others have
 			       * the whole stream */
-	bool rest_cut;	      /* a part of that was dropped earlier to make room */
+	bool rest_cut;	      /* a part of the rest was dropped earlier to make room */
 	bool given_up;	      /* nothing took the end of the stream: events after `saved` are
 			       * lost */
 	int file_error; /* negative errno: writing the file failed, and the file holds only `saved`
@@ -136,7 +137,7 @@ struct session_report {
 
 struct agent;
 
-/* The progress of one collector in one stream: see collectors.h. */
+/* The progress of one collector in one stream. See collectors.h. */
 struct cursor {
 	bool active; /* the spool keeps what this collector lacks */
 	bool begun;  /* the collector connected and subscribed to this stream */
@@ -176,7 +177,7 @@ struct session {
 			       * yet */
 	bool waits_for_away;  /* the wait was logged */
 	bool for_away;	      /* the file is for absent collectors: others have the whole stream */
-	bool away_cut;	      /* a part that the file should hold was dropped earlier */
+	bool away_cut;	      /* a part of what the file should hold was dropped earlier */
 	uint64_t progress_ns; /* when a collector last acknowledged, or the process ended */
 	struct handshake_client *waiting; /* the process called exec, and its new image asks for the
 					   * ring */
@@ -192,7 +193,8 @@ static inline struct ring_header *session_ring(const struct session *s)
 #define AGENT_HELD HANDSHAKE_CLIENTS
 #define AGENT_TOLD 64
 
-/* Processes that were told which settings are not honoured. An exec does not make a process new. */
+/* A process that was told which settings are not honoured. After an exec it is still the same
+ * process. */
 struct agent_told {
 	pid_t pid;
 	uint64_t start_ticks;
@@ -234,7 +236,7 @@ struct agent {
 	uint64_t pairs_ns;	     /* when the folder of keys was last checked */
 	bool pairs_told;	     /* a warning was logged that the agent started before its first
 				      * pairing */
-	struct err_text keys_remark; /* the problem that this check reported */
+	struct err_text keys_remark; /* the last problem that the check of the folder reported */
 	struct pending_peers pending_peers;
 	struct listener listener;
 	struct dialer dialer;
@@ -261,8 +263,8 @@ struct agent {
 	bool hurried; /* told to stop a second time */
 	bool stopped;
 	uint64_t stop_ns;
-	uint64_t undelivered;	 /* events lost by stopping, */
-	uint32_t undelivered_of; /* and the number of programs that lost them */
+	uint64_t undelivered;	 /* number of events that stopping has lost */
+	uint32_t undelivered_of; /* number of programs that have lost them */
 	uint8_t *file_out;
 	pid_t only;	 /* run: the only process that may be recorded (with `follow`, its children,
 			  * too); 0: any */
@@ -270,7 +272,7 @@ struct agent {
 	bool unwritable; /* a program was turned away because its file could not be created */
 	bool only_ended; /* run: the process `only` has ended */
 	struct target_end only_end;
-	/* run with `follow`, after `only` has ended: */
+	/* The following members are for run with `follow`, after `only` has ended. */
 	/* "NAME=value" in the environment of each child; NULL: unknown */
 	const char *children_carry;
 	uint32_t children; /* children that still run, as of children_ns */
@@ -289,30 +291,30 @@ int agent_open(struct agent *agent, const struct agent_settings *settings, int l
  * many as fit). Returns 0, or -EINVAL with the reason. */
 int agent_divide(const struct agent_settings *settings, uint32_t slots, struct budget *ret_budget,
 		 struct err_text *err);
-/* True if an agent with these settings talks to collectors. */
+/* Returns true if an agent with these settings may talk to collectors. */
 bool agent_has_links(const struct agent_settings *settings);
 /* Sends everything that the flight recorders hold; `cause` is recorded as the reason. */
 void agent_trigger(struct agent *agent, enum flight_cause cause);
 /* Prepares a ring for a program that was just started. The agent does the slow work while the
- * program loads its libraries, so that the program waits less for the answer. To be called before
- * any program has asked. */
+ * program loads its libraries, so that the program waits less for the answer. Call this before any
+ * program has asked. */
 void agent_expect(struct agent *agent);
 /* Checks that agent_open would accept these addresses. Returns 0, or -EINVAL with the reason. */
 int agent_check(const struct agent_settings *settings, struct err_text *err);
-/* Replaces the settings: those for programs that ask from now on, for access control, and for the
- * collector to dial. The settings that agent_open divided memory by or listens on keep their
+/* Replaces the settings for programs that ask from now on, for access control, and for the
+ * collector to dial. Settings that determine the division of memory or the sockets keep their
  * values: memory limit, stack depth, listening, announcing. `settings` must have passed
- * agent_check; what it points to must outlive the agent. */
+ * agent_check, and its pointers must outlive the agent. */
 void agent_change(struct agent *agent, const struct agent_settings *settings);
-/* Number of programs being recorded. */
+/* Returns the number of programs that are being recorded. */
 uint32_t agent_live(const struct agent *agent);
-/* Path of the file to which the process is recorded, or NULL. */
+/* Returns the path of the file to which the process is recorded, or NULL. */
 const char *agent_file_of(const struct agent *agent, pid_t pid);
 /* Runs the event loop until nothing is left to do. */
 void agent_loop(struct agent *agent);
 /* Stops the agent. Recorded programs run on unrecorded, and new ones are turned away. The agent
- * delivers what it holds within settings.stop_ns; a second call ends that at once. When agent_loop
- * returns, `undelivered` counts the events that could not be delivered. */
+ * delivers the events that it has within settings.stop_ns. A second call ends this time at once.
+ * When agent_loop returns, `undelivered` counts the events that could not be delivered. */
 void agent_stop(struct agent *agent);
 /* Reports that the agent's own child has ended, with its wait status. `rss_peak` has the unit of
  * struct target_end. */
@@ -336,13 +338,13 @@ int agent_open_links(struct agent *agent, struct err_text *err);
 /* Shares the links out as the settings say: the last one belongs to the dialler if `collector` is
  * set; all other links serve collectors that connect. */
 void agent_share_links(struct agent *agent);
-/* The collector to dial is another one now. */
+/* Dials the collector that the settings name now, instead of the previous one. */
 void agent_turn_links(struct agent *agent);
 
 /* agent_keys.c */
-/* Opens the keys or certificates for links as the settings say. It must run before all else that
- * takes memory, since the memory limit shrinks by what TLS takes. Returns 0 or a negative errno
- * with the reason. */
+/* Opens the keys or certificates for links as the settings say. Call it before everything else that
+ * takes memory, because the memory of TLS is subtracted from the limit. Returns 0 or a negative
+ * errno with the reason. */
 int agent_open_keys(struct agent *agent, struct err_text *err);
 /* Checks once a second whether the keys by pairing have changed. If so, uses the new keys and
  * closes links whose keys are gone. */
@@ -350,7 +352,7 @@ void agent_look_for_keys(struct agent *agent);
 
 /* session_place.c */
 /* Takes a free session with the initial memory of a new recording. Returns NULL if no session is
- * free or its memory is not to be had. */
+ * free or its memory is not available. */
 struct session *session_take(struct agent *agent);
 /* Gives the session's memory back. Its stream must be free. */
 void session_give(struct session *session);
@@ -358,6 +360,7 @@ void session_give(struct session *session);
 int session_init(struct agent *agent, struct session *session);
 
 /* session.c */
+/* Answers a program that asks to be recorded, or holds it while a slot is about to become free. */
 void session_ask(struct agent *agent, struct handshake_client *client,
 		 const struct ring_hello *hello);
 /* Continues the stream of a program whose agent is gone; `lock` as in ring_stream_take_up. Returns
@@ -378,11 +381,12 @@ void session_admit(struct agent *agent);
 void session_work(struct session *session);
 void session_ended(struct session *session, const struct target_end *end);
 void session_detach(struct session *session);
-/* Number of events that are neither in a file nor acknowledged by a collector. */
+/* Returns the number of events that are neither in a file nor acknowledged by a collector. */
 uint64_t session_unsaved(struct session *session);
 
 /* session_accept.c */
-/* Gives the program its ring, and tells it what to patch in an allocator that is linked into it. */
+/* Gives the program its ring, and tells it which functions of an allocator in its own file to
+ * patch. */
 void session_accept(struct session *session, struct handshake_client *client);
 /* Logs a warning if the program patched fewer functions than it was told to. The ring must still
  * exist. */
@@ -396,7 +400,7 @@ int session_settle(struct agent *agent, struct session *session,
 /* Logs `say`, and has the program write it to its standard error. A process writes it once; a fork
  * child does not write it. */
 void session_say(struct agent *agent, struct handshake_client *client, struct err_text *say);
-/* Write the settings into the ring, and read them back. */
+/* session_note writes the settings into the ring. session_recall reads them back. */
 void session_note(const struct session *session);
 void session_recall(struct agent *agent, struct session *session);
 
@@ -417,18 +421,18 @@ void agent_forget_collectors(struct agent *agent);
 /* Starts the cursors of a new stream. The stream keeps what a collector lacks if the collector is
  * connected or was connected recently. */
 void session_begin_cursors(struct session *session);
-/* Highest batch that all collectors have; UINT64_MAX if no collector is known. */
+/* Returns the highest batch that all collectors have; UINT64_MAX if no collector is known. */
 uint64_t session_kept(const struct session *session);
-/* True if the end of a stream still waits for a collector, although another has acknowledged the
- * whole stream. It waits for a collector that is connected and keeps acknowledging, and for one
- * that was disconnected a moment ago and may come back. Collectors that subscribe only now, or come
- * and go, delay the end by no more than the linger time in total. Call it with the stream's lock
- * held. */
+/* Returns true if the end of a stream still waits for a collector, although another has
+ * acknowledged the whole stream. It waits for a collector that is connected and keeps
+ * acknowledging, and for one that was disconnected a moment ago and may come back. Collectors that
+ * subscribe only now, or come and go, delay the end by no more than the linger time in total. Call
+ * it with the stream's lock held. */
 bool session_has_laggard(struct session *session);
-/* True if a named collector has a part of the stream and is away: a file should keep what it lacks.
- * Call it with the stream's lock held. */
+/* Returns true if a named collector has a part of the stream and is away. A file should then keep
+ * the part that it lacks. Call it with the stream's lock held. */
 bool session_has_absent(const struct session *session);
-/* Number of the first batch that one of these collectors lacks. */
+/* Returns the number of the first batch that one of these collectors lacks. */
 uint64_t session_absent_from(const struct session *session);
 /* Writes a list of collectors for people: those that have the whole stream, or, if `all` is false,
  * those that began it and lack a part. */

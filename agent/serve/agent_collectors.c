@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-/* since it last acknowledged something new */
+/* longest time since a collector last acknowledged something new */
 #define LAGGARD_NS	(LINK_SILENT_MS * UINT64_C(1000000))
 #define LAGGARD_MOST_NS UINT64_C(600000000000) /* in total, for a collector without a key */
 /* within this time, a connected collector subscribes to a stream that is listed to it */
@@ -26,9 +26,10 @@ void session_begin_cursors(struct session *s)
 	s->waits_for_away = s->for_away = s->away_cut = false;
 }
 
-/* The collector wants what follows batch `number`. It may have less than it acknowledged once, if
- * its files were removed. What it has beyond that may not be durable: an earlier collector was
- * killed before it synced. It acknowledges that after a sync of its own. */
+/* Starts the collector after batch `number`, as it asks. The collector may have less than it once
+ * acknowledged, if its files were removed. If it has more, that part may not be durable, because an
+ * earlier collector was killed before it synced. The collector acknowledges that part after a sync
+ * of its own. */
 static void take_from(struct session *s, uint32_t place, uint64_t number)
 {
 	struct cursor *c = &s->cursor[place];
@@ -73,7 +74,7 @@ static bool lacks(const struct session *s, uint32_t place)
 	return s->cursor[place].active && s->cursor[place].acked + 1 < s->stream.spool.next;
 }
 
-/* The active subscription of the collector at `place`; NULL if it has none. */
+/* Returns the active subscription of the collector at `place`; NULL if it has none. */
 static const struct subscription *subscription_of(const struct session *s, uint32_t place)
 {
 	const struct agent *a = s->agent;
@@ -88,8 +89,8 @@ static const struct subscription *subscription_of(const struct session *s, uint3
 	return NULL;
 }
 
-/* True if the agent must not wait for absent collectors: it was told to stop, or another program
- * needs the slot. */
+/* Returns true if the agent must not wait for absent collectors: it was told to stop, or another
+ * program needs the slot. */
 static bool is_pressed(const struct agent *a)
 {
 	if (a->stopping || a->hurried)
@@ -111,9 +112,9 @@ static void tell_wait(struct session *s, const struct collector *c)
 	s->waits_for_away = true;
 }
 
-/* True if the connected collector keeps acknowledging. Within the linger time any subscription
- * counts (`open`); later only one made before the whole stream was acknowledged. For a collector
- * that is not named the total is limited to LAGGARD_MOST_NS. */
+/* Returns true if the connected collector keeps acknowledging. Within the linger time (`open`) any
+ * subscription counts; later, only one from before the whole stream was acknowledged. For a
+ * collector that is not named, the total time is limited to LAGGARD_MOST_NS. */
 static bool is_at_it(const struct session *s, uint32_t place, const struct subscription *sub,
 		     uint64_t now, bool open)
 {
@@ -124,8 +125,8 @@ static bool is_at_it(const struct session *s, uint32_t place, const struct subsc
 	       (collector_at(s, place)->named || now - s->whole_ns <= LAGGARD_MOST_NS);
 }
 
-/* True if the collector may still come: it was disconnected a moment ago, or it is connected again
- * and has not subscribed yet. */
+/* Returns true if the collector may still come: it was disconnected a moment ago, or it is
+ * connected again and has not subscribed yet. */
 static bool may_come(const struct session *s, uint32_t place, uint64_t now)
 {
 	const struct collector *c = collector_at(s, place);
@@ -162,7 +163,8 @@ bool session_has_laggard(struct session *s)
 	return false;
 }
 
-/* True if a file should keep what the named collector lacks, even if other collectors have it. */
+/* Returns true if a file should keep what the named collector lacks, even if other collectors have
+ * it. */
 static bool is_absent(const struct session *s, uint32_t place)
 {
 	return lacks(s, place) && s->cursor[place].begun && collector_at(s, place)->named;
@@ -201,7 +203,7 @@ void session_name_collectors(const struct session *s, bool all, char *out, size_
 		n = snprintf(out + length, size - length, "%s%s", length ? ", " : "",
 			     collector_at(s, i)->name);
 		if ((size_t)n >= size - length)
-			return; /* cutting the list is fine: it is for people */
+			return; /* a list for people may be cut */
 		length += (size_t)n;
 	}
 }
@@ -223,7 +225,8 @@ static void forget_collector(struct agent *a, uint32_t place)
 			a->session[i].cursor[place] = (struct cursor){0};
 }
 
-/* With --collector, links serve no other host, so the collector counts as named without a key. */
+/* Enters a collector that has sent its hello. With --collector, links serve no other host, so the
+ * collector counts as named even without a key. */
 static uint32_t welcomed(void *context, const struct link *link,
 			 const struct collector_greeting *greeting)
 {

@@ -1,6 +1,6 @@
 /*
- * The keys of links: a given key or given certificates, which stay; or keys by pairing, which come
- * and go while the agent runs.
+ * Opens the keys of links: a given key or given certificates, which stay, or keys by pairing, which
+ * come and go while the agent runs.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,8 +53,8 @@ int agent_open_keys(struct agent *a, struct err_text *err)
 						      * used */
 }
 
-/* The agent started before its first pairing, so it has reserved no memory for TLS. It keeps
- * talking in plain, and warns. */
+/* Warns that the agent was started before its first pairing. It has reserved no memory for TLS, so
+ * its links stay plain. */
 static void tell_of_pairing(struct agent *a)
 {
 	const struct pairs *pairs = a->settings.pairs;

@@ -14,8 +14,8 @@
 #define LINK_SCRATCH   (96u << 10)
 #define LEFT_FRAME_MAX (1u << 20) /* bytes of a frame in the spool of an earlier agent */
 
-/* Data recorded under a key gets a folder of its own, so that an agent without this key never sends
- * it. */
+/* Chooses the spool folder. Data recorded under a key gets a folder of its own, so that an agent
+ * without this key never sends it. */
 static int spool_by_key(struct agent *a)
 {
 	const struct home home = agent_home(&a->settings);
@@ -35,7 +35,8 @@ static int spool_by_key(struct agent *a)
 	return 0;
 }
 
-/* Shared memory takes `bytes` more than planned, so the common room or the spools get less. */
+/* Takes `bytes` from the common room or the spools, for memory that all slots share and that the
+ * budget has not planned. */
 static void take_off(struct budget *b, size_t bytes)
 {
 	if (b->virtual)
@@ -85,7 +86,7 @@ int agent_divide(const struct agent_settings *s, uint32_t slots, struct budget *
 	return budget_divide(ret, s->memory_limit, slots, err);
 }
 
-/* Sessions and slots that grow live in reserved address space. */
+/* Reserves address space for sessions and for slots that grow. */
 static int open_places(struct agent *a)
 {
 	const struct budget *b = &a->budget;
@@ -99,7 +100,7 @@ static int open_places(struct agent *a)
 	return 0;
 }
 
-/* Fixed slots of equal size. */
+/* Takes the memory of fixed slots of equal size. */
 static int open_slots(struct agent *a)
 {
 	const struct budget *b = &a->budget;

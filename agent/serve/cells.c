@@ -1,4 +1,4 @@
-/* Counting cells. See cells.h. */
+/* Manages counting cells. See cells.h. */
 #include "agent/serve/cells.h"
 
 #include <errno.h>
@@ -24,8 +24,8 @@ static struct session *session_by_id(struct agent *a, const uint8_t *id)
 	return NULL;
 }
 
-/* The nearest recorded process among this process and its ancestors, ignoring `except`; NULL if
- * none is recorded. */
+/* Returns the session of the nearest recorded process among this process and its ancestors, except
+ * `except`; NULL if none is recorded. */
 static struct session *session_above(struct agent *a, pid_t pid, const struct session *except)
 {
 	uint64_t start;
@@ -220,8 +220,8 @@ void cells_unready(struct agent *a, struct handshake_client *client, const struc
 		tell_uncounted(a, cells_parent_of(a, client->pid, hello), &target);
 }
 
-/* True if a process with this pid is recorded, counted or was reported. The process is gone, so
- * only its pid can be compared. */
+/* Returns true if a process with this pid is recorded, counted or was reported. The process is
+ * gone, so only its pid can be compared. */
 static bool cells_is_known(const struct agent *a, pid_t pid)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++)

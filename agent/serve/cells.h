@@ -46,7 +46,7 @@ struct cell {
 /* Answers a program that asks when no slot is free. */
 void cells_turn_away(struct agent *agent, struct handshake_client *client,
 		     const struct ring_hello *hello);
-/* The process has a slot now: reports what its cell counted before. */
+/* Reports what the cell of a process has counted, because the process has a slot now. */
 void cells_placed(struct agent *agent, pid_t pid);
 /* Reports a fork child that can't even be counted. */
 void cells_unready(struct agent *agent, struct handshake_client *client,
@@ -56,6 +56,6 @@ void cells_unheard(struct agent *agent, const struct handshake_client *client,
 		   const struct ring_hello *hello);
 /* Reports cells whose processes have ended, and frees them. */
 void cells_tick(struct agent *agent);
-/* The session's process has ended. Its cells move to its nearest recorded ancestor, or are reported
- * to the session's stream as they are. */
+/* Hands on the cells of a session whose process has ended: to the nearest recorded ancestor.
+ * Without such an ancestor, reports them to the session's stream with their present counts. */
 void cells_orphaned(struct session *session);

@@ -1,4 +1,4 @@
-/* The control socket: questions and orders of people on this host. See control_socket.h. */
+/* Serves questions and orders of people on this host. See control_socket.h. */
 #include "agent/serve/control_socket.h"
 
 #include <errno.h>
@@ -140,7 +140,7 @@ void control_socket_init(struct control_socket *d)
 		d->client[i].fd = -1;
 }
 
-/* True if a process serves at this address. */
+/* Returns true if a process serves at this address. */
 static bool answers(const struct sockaddr_un *address, unsigned length)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -1,16 +1,16 @@
 #pragma once
 /*
- * The agent's control socket: a Unix socket where people on this host query the agent and give
- * orders (`agent ctl`). Each connection carries one question of one line. The answer has several
- * lines; the last is "ok" or "no WHY" (order_line.h). The socket lies next to the one where
+ * Serves the agent's control socket: a Unix socket where people on this host query the agent and
+ * give orders (`agent ctl`). Each connection carries one question of one line. The answer has
+ * several lines; the last is "ok" or "no WHY" (order_line.h). The socket lies next to the one where
  * programs ask, as NAME.ctl.
  *
  * Access control uses the peer's credentials (SO_PEERCRED): the agent's own user and root may do
  * everything, other users only what concerns their own programs. The file mode lets other users
  * connect only if their programs may be recorded.
  *
- * The number of connections is fixed, the length of a question is bounded, and an answer is sent at
- * once or not at all. Main loop only; nothing is allocated.
+ * The number of connections is fixed, and the length of a question is bounded. An answer is sent at
+ * once or not at all. Only the main loop calls this. Nothing is allocated.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,6 +67,6 @@ int control_socket_open(struct control_socket *control_socket, uv_loop_t *loop, 
 			void *context, char *out);
 /* Changes whether other users may connect from now on. */
 void control_socket_admit(const struct control_socket *control_socket, bool others);
-/* Closes connections that have not asked in time. To be called regularly. */
+/* Closes connections that have not asked in time. Call this regularly. */
 void control_socket_tick(struct control_socket *control_socket, uint64_t now_ns);
 void control_socket_close(struct control_socket *control_socket);

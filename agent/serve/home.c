@@ -1,4 +1,4 @@
-/* The mark of an agent's rings, and the identifier of its key. See home.h. */
+/* Computes the mark of an agent's rings, and the identifier of its key. See home.h. */
 #include "agent/serve/home.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static int mac(const struct home *h, const char *purpose, const char *text,
 	return r < 0 ? r : secret_mac(&shown, purpose, text, strlen(text), ret);
 }
 
-/* Without a key nothing has to be hidden, so a plain hash is enough. */
+/* Hashes the text without a key. A plain hash is enough here, because nothing has to be hidden. */
 static void hash_text(const char *text, uint8_t ret[RING_MARK_SIZE])
 {
 	for (unsigned i = 0; i < RING_MARK_SIZE / sizeof(uint64_t); i++) {

@@ -24,7 +24,7 @@ struct secret;
 
 #define HOME_KEY_DIGITS 16
 
-/* What tells the homes of agents apart. */
+/* The properties that tell the homes of agents apart. */
 struct home {
 	const char *socket;	     /* NULL: no agent may take up the rings */
 	const struct secret *secret; /* the key; NULL: none */

@@ -50,7 +50,7 @@ struct order_done { /* the lines "done" and "refused" */
 	char text[256];
 };
 
-/* Format a line without its newline; return values as of snprintf. */
+/* Format a line without its newline. They return the same as snprintf. */
 int order_agent_format(char *out, size_t size, const struct order_agent *agent);
 int order_program_format(char *out, size_t size, const struct order_program *program);
 int order_done_format(char *out, size_t size, const struct order_done *done);

@@ -256,7 +256,7 @@ static bool is_inside(const struct candidate *c, uint64_t address)
 	       address - c->move.address < c->move.length;
 }
 
-/* True if the branch comes from one of the allocator's own functions. */
+/* Returns true if the branch comes from one of the allocator's own functions. */
 static bool is_own_branch(uint64_t from)
 {
 	for (unsigned i = 0; i < work.count; i++)
@@ -359,8 +359,8 @@ static bool ends_blocks(const struct candidate *c)
 	}
 }
 
-/* True for a small function that can't be hooked but calls a hooked function of the same kind:
- * nothing is missed. */
+/* Returns true for a small function that can't be hooked but calls a hooked function of the same
+ * kind: nothing is missed. */
 static bool is_wrapper(const struct candidate *c)
 {
 	size_t size =

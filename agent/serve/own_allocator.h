@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Allocators that are linked into a program itself: calls to them do not go through the loader's
- * tables (PLT, GOT). The agent finds their functions in the program's file and computes what
- * libheapcast.so is to write over the first instructions of each (proto/ring.h), or why that is
- * impossible.
+ * Finds allocators that are linked into a program itself. Calls to them do not go through the
+ * loader's tables (PLT, GOT). The agent finds their functions in the program's file. For each
+ * function it computes the bytes that libheapcast.so writes over the first instructions
+ * (proto/ring.h), or the reason why that is impossible.
  *
  * An allocator is hooked as a whole. If one of the functions that free blocks can't be hooked, none
  * is; otherwise freed blocks would look leaked. If a function that allocates can't be hooked, its

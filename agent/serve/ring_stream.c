@@ -1,4 +1,4 @@
-/* A stream whose source is a ring. See ring_stream.h. */
+/* Opens streams whose source is a ring. See ring_stream.h. */
 #include "agent/serve/ring_stream.h"
 
 #include <errno.h>
@@ -41,7 +41,8 @@ int ring_stream_open(struct stream *s, struct ring_source *source, const struct 
 	return 0;
 }
 
-/* What the program was told. It can have changed that, so values are checked. */
+/* Reads the orders that the program was given. The program may have changed them, so values are
+ * checked. */
 static void past_orders(const struct ring_memory *ring, struct stream_past *past)
 {
 	const struct ring_header *h = ring->header;
@@ -60,7 +61,7 @@ static void past_orders(const struct ring_memory *ring, struct stream_past *past
 	past->frees_have_stacks = __atomic_load_n(&h->frees_have_stacks, __ATOMIC_RELAXED) != 0;
 }
 
-/* What the program reported to the previous agent. */
+/* Returns what the program reported to the previous agent. */
 static struct target_said past_said(const struct ring_memory *ring)
 {
 	const struct ring_header *h = ring->header;

@@ -1,5 +1,5 @@
-/* The life of one slot in the main loop: a program asks, is recorded, ends. session_deliver.c
- * delivers its batches. See agent.h. */
+/* Runs one slot in the main loop: a program asks, is recorded, and ends. session_deliver.c delivers
+ * its batches. See agent.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static struct session *session_of(struct agent *a, pid_t pid, uint64_t start_tic
 	return NULL;
 }
 
-/* The nearest recorded ancestor; NULL if none is recorded. */
+/* Returns the session of the nearest recorded ancestor; NULL if none is recorded. */
 static const struct session *recorded_ancestor(struct agent *a, pid_t pid)
 {
 	uint64_t start;
@@ -88,9 +88,10 @@ static void watch(struct session *s)
 	uv_poll_start(&s->pidfd_poll, UV_READABLE, process_gone);
 }
 
-/* The position of the parent's stream when its child asks, which is not before the fork. 0 if that
- * stream has ended. What was read and is not counted yet is uncounted: the ledger, which has it as
- * produced, would count it twice. */
+/* Returns the number of events that the parent's stream has produced when its child asks, which is
+ * not before the fork. Returns 0 if that stream has ended. Includes the events that the source has
+ * not reported as counted yet (capture_ops.uncounted). The ledger already has those of them that
+ * were read, so with the ledger they would count twice. */
 static uint64_t parent_position(struct agent *a, const uint8_t *id)
 {
 	uint64_t position = 0;
@@ -265,8 +266,8 @@ static enum ring_answer_kind session_begin(struct agent *a, struct session *s,
 	return r < 0 ? RING_REFUSED : RING_ACCEPTED;
 }
 
-/* A stream has one source. True if another session has the same stream id: a program that got hold
- * of another stream's id is turned away. */
+/* Returns true if another session has the same stream id. A stream has one source, so a program
+ * that has copied another stream's id is turned away. */
 static bool session_is_copy(const struct agent *a, const struct session *s)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++)
@@ -316,7 +317,8 @@ static bool allowed(struct agent *a, const struct handshake_client *client)
 	return !ancestor || ancestor->settings.follow;
 }
 
-/* True if programs of the client's user may be recorded. Logs the first refusal of a user. */
+/* Returns true if programs of the client's user may be recorded. Logs the first refusal of a
+ * user. */
 static bool welcome(struct agent *a, const struct handshake_client *client,
 		    const struct target_info *target)
 {
@@ -331,7 +333,8 @@ static bool welcome(struct agent *a, const struct handshake_client *client,
 	return false;
 }
 
-/* The process has called exec. Its new image gets the old ring once the drain has emptied it. */
+/* Handles the request of a process that has called exec: its new image gets the old ring once the
+ * drain thread has emptied the ring. */
 static void next_image(struct session *s, struct handshake_client *client,
 		       const struct ring_hello *hello)
 {
@@ -386,7 +389,7 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 	return s ? session_begin(a, s, client, &target, hello) : ANSWER_LATER;
 }
 
-/* True if the program gave up waiting for an earlier answer: it never wrote to its ring. */
+/* Returns true if the program gave up waiting for an earlier answer: it never wrote to its ring. */
 static bool never_taken(const struct session *s)
 {
 	const struct ring_header *h = session_ring(s);
@@ -458,8 +461,8 @@ void session_admit(struct agent *a)
 	}
 }
 
-/* A process killed by SIGKILL may be a victim of the OOM killer: the counters of its cgroup
- * decide. */
+/* Adds the cause if SIGKILL has ended the process. The counters of the cgroup tell if the OOM
+ * killer did it. */
 static struct target_end with_cause(struct session *s, const struct target_end *end)
 {
 	struct target_end with = *end;

@@ -26,7 +26,7 @@ static void say_refused(pid_t pid, const struct own_allocator *own)
 }
 
 #define KNOWN 16
-/* bytes of a program: reading more than this may take longer than it waits */
+/* bytes of a program's file; reading a longer one may take longer than the program waits */
 #define LARGE (32 << 20)
 
 /* Identifies a program's file in one state. */
@@ -105,7 +105,7 @@ static const struct own_allocator *look_inside(struct session *s, struct handsha
 	return own;
 }
 
-/* A fork child inherits its parent's patches. */
+/* Computes no patches for a fork child, because it inherits its parent's. */
 void session_accept(struct session *s, struct handshake_client *client)
 {
 	bool forked = client->flags & RING_HELLO_FORKED;

@@ -1,13 +1,13 @@
 /*
- * Delivery of a session's batches, and the end of a session. A file takes batches at once,
- * collectors take them when they come. Once the program has ended, the time is limited. If no
- * collector comes within the linger time, the rest goes to a file. If a file can't be written for
- * as long (a full disk), the rest is given up, counted and reported. A signal to the agent ends
- * both waits at once.
+ * Delivers a session's batches and ends the session. A file takes batches at once, collectors take
+ * them when they come. Once the program has ended, the time is limited. If no collector comes
+ * within the linger time, the rest goes to a file. If a file can't be written for as long (a full
+ * disk), the rest is given up, counted and reported. A signal to the agent ends both waits at once.
  *
- * What one collector has is safe. After that, the end waits a while for other collectors that were
- * welcomed and lack a part: those that keep taking the stream, and those that are away. If a
- * collector that has a key or is named with --collector lacks a part, this part goes to a file.
+ * The stream is safe once one collector has all of it. The session then waits a while for other
+ * collectors that were welcomed and lack a part: those that keep taking the stream, and those that
+ * are away. If a collector that has a key or is named with --collector lacks a part, this part goes
+ * to a file.
  *
  *   frames --> file ------------ works ------------------> acknowledged
  *                  \-- fails --> linger --> closed --\
@@ -38,8 +38,8 @@ static void forget_links(struct session *s)
 		link_forget(&s->agent->link[i], s->slot);
 }
 
-/* Tells the spool what is safe: what a file or a collector has. A collector that has taken a part
- * and takes no more does not hold the program up. */
+/* Tells the spool which batches are safe: those in a file or at a collector. A collector that takes
+ * no more does not hold up the program. */
 static void tell_spool(struct session *s)
 {
 	bool file = s->file.fd >= 0, links = !file || s->for_away || has_subscriber(s);
@@ -60,7 +60,7 @@ static void tell_spool(struct session *s)
 		drain_kick(&s->agent->drain);
 }
 
-/* Number of events up to batch `number`. */
+/* Returns the number of events up to batch `number`. */
 static uint64_t events_upto(struct session *s, uint64_t number)
 {
 	uint64_t events;
@@ -91,7 +91,7 @@ static void leave_on_disk(struct session *s)
 	s->saved = events;
 }
 
-/* Nothing takes the rest: from here on every batch counts as acknowledged. */
+/* Gives the rest up, because nothing takes it: from here on every batch counts as acknowledged. */
 static void session_deliver_give_up(struct session *s)
 {
 	s->given_up = true;
@@ -131,8 +131,8 @@ uint64_t session_unsaved(struct session *s)
 	return ledger.delivered + ledger.pending - saved;
 }
 
-/* True if the agent was told to stop and waiting is of no use: no collector is subscribed, or half
- * of the time to stop has passed. The other half is reserved for writing a file. */
+/* Returns true if the agent was told to stop and waiting is of no use: no collector is subscribed,
+ * or half of the time to stop has passed. The other half is reserved for writing a file. */
 static bool hurried(const struct session *s)
 {
 	const struct agent *a = s->agent;
@@ -158,8 +158,8 @@ static void wait_for_room(struct session *s, uint64_t now)
 	s->waits_for_room = true;
 }
 
-/* When a collector last acknowledged something or subscribed. Subscribing delays the end by the
- * linger time at most. */
+/* Returns the time when a collector last acknowledged something or subscribed. Subscribing delays
+ * the end by the linger time at most. */
 static uint64_t last_sign(const struct session *s)
 {
 	uint64_t sign = s->progress_ns, most = s->progress_ns + s->agent->settings.linger_ns;
@@ -173,7 +173,8 @@ static uint64_t last_sign(const struct session *s)
 	return sign < most ? sign : most;
 }
 
-/* True if the ended stream is acknowledged completely. Call it with the stream's lock held. */
+/* Returns true if the ended stream is acknowledged completely. Call it with the stream's lock
+ * held. */
 static bool session_deliver_is_taken(const struct session *s)
 {
 	return stream_state(&s->stream) == STREAM_ENDED && !s->stream.frame_pending &&

@@ -1,8 +1,8 @@
 /*
- * The file of a session: its folder, its name, and what it may replace (file_name.h). The file name
- * pattern comes from the program itself or from the agent's options. A relative pattern starts in
- * the program's working folder if a program started the agent or if the recorded program named the
- * pattern; otherwise in the agent's working folder.
+ * Opens the file of a session: determines its folder, its name, and which file it may replace
+ * (file_name.h). The file name pattern comes from the program itself or from the agent's options. A
+ * relative pattern starts in the program's working folder if a program started the agent or if the
+ * recorded program named the pattern; otherwise in the agent's working folder.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The memory of sessions: fixed slots that are set up at the start, or slots that share a common
- * room (budget.h). See agent.h. */
+/* Manages the memory of sessions: fixed slots that are set up at the start, or slots that share a
+ * common room (budget.h). See agent.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static struct session *free_session(struct agent *a)
 	return NULL;
 }
 
-/* The session's part of the address space, as an arena with nothing in use. */
+/* Returns the session's part of the address space, as an arena with nothing in use. */
 static struct arena session_place_of(struct agent *a, const struct session *s)
 {
 	return (struct arena){.memory = a->places.memory + a->places.used +

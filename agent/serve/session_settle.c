@@ -1,6 +1,6 @@
 /*
- * The settings of one program: the agent's settings, changed by the program's environment; and the
- * messages about settings that are not honoured. The ring stores a copy of the settings for an
+ * Determines the settings of one program: the agent's settings, changed by the program's
+ * environment. Reports settings that are not honoured. The ring has a copy of the settings for an
  * agent that takes the ring up.
  */
 #include <errno.h>
@@ -54,7 +54,8 @@ int session_settle(struct agent *a, struct session *s, const struct handshake_cl
 	return r;
 }
 
-/* True if the process was not told yet. A second image of the same process is not told again. */
+/* Returns true if the process was not told before, in this image or an earlier one, and notes that
+ * it is told now. Returns false if the process is gone. */
 static bool session_settle_tell(struct agent *a, pid_t pid)
 {
 	uint64_t start_ticks;
@@ -99,8 +100,8 @@ void session_note(const struct session *s)
 		snprintf(h->home.output, sizeof(h->home.output), "%s", set->output);
 }
 
-/* The program can write to the ring, so it is not trusted: it can set no more here than its
- * environment could. */
+/* Reads the settings back from the ring. The program can write to the ring, so it can set no more
+ * here than its environment could. */
 void session_recall(struct agent *a, struct session *s)
 {
 	const struct ring_home copy = session_ring(s)->home, *home = &copy;

@@ -21,8 +21,8 @@
 #define MAPPINGS_MAX 16 /* rings of one process */
 #define NAME	     "/memfd:" RING_MEMORY_NAME " (deleted)"
 
-/* The device number of the memfd file system. Files of any other file system may block or have side
- * effects when they are opened. */
+/* Gets the device number of the memfd file system. Files of any other file system may block or have
+ * side effects when they are opened. */
 static int memfd_device(dev_t *ret_device)
 {
 	cleanup(cleanup_close) int fd = memfd_create("heapcast", MFD_CLOEXEC);
@@ -34,7 +34,7 @@ static int memfd_device(dev_t *ret_device)
 	return 0;
 }
 
-/* True if it is a shared, writable mapping of a memfd with our name, from offset 0. */
+/* Returns true if `m` is a shared, writable mapping of a memfd with our name, from offset 0. */
 static bool is_ring(const struct proc_mapping *m, dev_t device)
 {
 	return m->permissions == (PROC_READABLE | PROC_WRITABLE | PROC_SHARED | PROC_DELETED) &&
@@ -59,8 +59,8 @@ static unsigned find_mappings(int proc, dev_t device, struct proc_mapping ret[MA
 	return found;
 }
 
-/* True if the descriptor is a regular file on the memfd file system. AT_STATX_DONT_SYNC avoids a
- * request to the server of a network or FUSE file system. */
+/* Returns true if the descriptor is a regular file on the memfd file system. AT_STATX_DONT_SYNC
+ * avoids a request to the server of a network or FUSE file system. */
 static bool is_memfd(int fd, dev_t device)
 {
 	struct statx st;

@@ -18,7 +18,7 @@
 
 #define NUMBER_MAX 1000000
 #define BESIDE_MAX 64
-#define TRY_BYTES  4096 /* a full disk has no room for so many */
+#define TRY_BYTES  4096 /* a write of this size fails on a full disk */
 #define TRIES	   16	/* if others take the name at the same time */
 
 static const char *file_name_last_part(const char *path)
@@ -53,11 +53,11 @@ static int file_name_make(int folder, const char *name)
 }
 
 /*
- * Locks a recording while it is written: by flock, so that no other agent replaces it, and as a
- * collector locks what it writes (collector/recording/written.h), so that readers on this host see
- * that it is still growing. The locks end with the agent. Without locks in the file system, nothing
- * protects the file. Returns false if another agent has the file, or if the file has no name any
- * more.
+ * Takes two locks on a recording while it is written. The flock keeps other agents from replacing
+ * the file. The other one is the lock that collectors take on files that they write
+ * (collector/recording/written.h): it shows readers on this host that the file is still growing.
+ * The locks end with the agent. Without locks in the file system, nothing protects the file.
+ * Returns false if another agent has the file, or if the file has no name any more.
  */
 static bool file_name_hold(int fd)
 {
@@ -66,7 +66,7 @@ static bool file_name_hold(int fd)
 
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return false;
-	(void)!fcntl(fd, F_OFD_SETLK, &whole); /* only a hint: not where the file system has none */
+	(void)!fcntl(fd, F_OFD_SETLK, &whole); /* only a hint: the file system may have no locks */
 	return fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 
@@ -96,7 +96,7 @@ static int file_name_refuse(const char *path, int error, struct err_text *err)
 	return err_set(err, error, "can't write a recording to %s: %s", path, strerror(-error));
 }
 
-/* The file with this name is not a former recording of this user. */
+/* Reports why the file with this name is not a former recording of this user. Returns -EEXIST. */
 static int refuse_kind(const char *path, const struct stat *st, struct err_text *err)
 {
 	const char *what = S_ISLNK(st->st_mode)	   ? "is a link"

@@ -5,7 +5,7 @@
  * recording is overwritten and no two programs share a file. A former recording is replaced only if
  * the user has named this very file. It must be a regular file of the agent's user, contain a
  * recording or nothing, and not be in use by an agent, which would hold a flock on it. The new file
- * is renamed over it. A character device (/dev/null) is opened and written to as it is.
+ * is renamed over it. A character device (/dev/null) is opened and written to directly.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@ struct err_text;
 
 #define FILE_NAME_MAX 1024
 
-/* The last name that was taken, and its next number. With this, a build that starts thousands of
- * programs tries each number only once. */
+/* The last name that was taken, and its next number. A build that starts thousands of programs then
+ * tries each number only once. */
 struct file_number {
 	char path[FILE_NAME_MAX];
 	uint32_t next;

@@ -103,12 +103,13 @@ int orphans_find(const struct orphans *os, uint32_t link, uint32_t index, struct
 		return -EIO;
 	fd = orphans_open_file(os, o, e.file / 2, e.file & 1 ? SPOOL_DEFINITIONS : SPOOL_FRAMES);
 	if (fd < 0)
-		return fd == -ENOENT ? -EIO : fd; /* the file was removed behind our back */
+		return fd == -ENOENT ? -EIO : fd; /* somebody else has removed the file */
 	*ret = (struct spool_place){.fd = fd, .offset = (off_t)e.offset, .length = e.length};
 	return 0;
 }
 
-/* True if the link has sent the whole orphan and the collector has acknowledged all of it. */
+/* Returns true if the link has sent the whole orphan and the collector has acknowledged all of
+ * it. */
 static bool has_all(const struct orphan *o, const struct orphan_reader *r, uint32_t incarnation,
 		    uint64_t number)
 {

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * Orphans: streams that a dead agent left in the spool folder. They have no ring and no tables,
- * only their frames. The agent sends the frames to collectors unchanged, from the first one that
- * the collector lacks. If the collector also lacks frames that are gone, the agent first sends the
- * definitions that precede the oldest frame. A stream that continues, because its program's ring
- * was taken up, is listed to collectors in its current state; its orphans are sent first, in the
- * order of incarnations.
+ * Sends orphans: streams that a dead agent left in the spool folder. An orphan has no ring and no
+ * tables, only its frames. The agent sends the frames to collectors unchanged, from the first one
+ * that the collector lacks. If the collector also lacks frames that are gone, the agent first sends
+ * the definitions that precede the oldest frame. A stream that continues, because its program's
+ * ring was taken up, is listed to collectors in its current state; its orphans are sent first, in
+ * the order of incarnations.
  *
  *   DIR/ID-200.definitions | ID-200.frames | ID-260.frames | (hole)  ID-400.definitions | ...
  *   `------------------------ one orphan ----------------'           `--- another one ---'
@@ -71,7 +71,7 @@ struct orphans {
 void orphans_open(struct orphans *orphans, struct spool_folder *folder, uint32_t links,
 		  size_t frame_max);
 void orphans_close(struct orphans *orphans);
-/* Bytes of memory that the orphans occupy. */
+/* Returns the bytes of memory that the orphans occupy. */
 size_t orphans_memory(const struct orphans *orphans);
 
 static inline struct orphan_reader *orphans_reader(const struct orphans *os, uint32_t link,
@@ -80,27 +80,27 @@ static inline struct orphan_reader *orphans_reader(const struct orphans *os, uin
 	return &os->reader[link * os->count + index];
 }
 
-/* True if this is the last orphan of its stream, which is the one that lists name. */
+/* Returns true if this is the last orphan of its stream. Lists of streams name only that one. */
 bool orphans_is_last(const struct orphans *orphans, uint32_t index);
-/* A collector subscribes to a stream, from (incarnation, next) on. Returns true if the collector
- * gets frames of orphans first. */
+/* Notes that a collector subscribes to a stream from (incarnation, next) on. Returns true if the
+ * collector gets frames of orphans first. */
 bool orphans_subscribe(struct orphans *orphans, uint32_t link, const uint8_t *id,
 		       uint32_t incarnation, uint64_t next);
-/* True if the link has still to send orphans of this stream that come before `index`. */
+/* Returns true if the link still has to send orphans of this stream that come before `index`. */
 bool orphans_pending(const struct orphans *orphans, uint32_t link, const uint8_t *id,
 		     uint32_t index);
-/* True if a frame was sent only in part. */
+/* Returns true if a frame was sent only in part. */
 bool orphans_half_sent(const struct orphans *orphans, uint32_t link);
 /* Finds the next frame to send. Returns 0, and the caller closes place.fd; -ENOENT if nothing is to
  * be sent; or another negative errno. */
 int orphans_find(const struct orphans *orphans, uint32_t link, uint32_t index,
 		 struct spool_place *ret_place);
-/* The collector has the whole stream up to (incarnation, number). Only orphans that were sent to it
- * count as acknowledged. */
+/* Notes that the collector has the whole stream up to (incarnation, number). Only orphans that were
+ * sent to it count as acknowledged. */
 void orphans_acknowledged(struct orphans *orphans, uint32_t link, const uint8_t *id,
 			  uint32_t incarnation, uint64_t number);
-/* The connection ended, or another one takes its place. */
+/* Resets the link's progress: the connection has ended, or another one takes its place. */
 void orphans_forget(struct orphans *orphans, uint32_t link);
-/* Removes orphans that were delivered more than `linger_ns` ago, or all delivered ones if `now`.
- * Returns true if any was removed. */
+/* Removes the orphans that were delivered more than `linger_ns` ago, or all delivered orphans if
+ * `now`. Returns true if any was removed. */
 bool orphans_tick(struct orphans *orphans, uint64_t linger_ns, bool now);

@@ -21,7 +21,7 @@
 
 #define CONTENT_SIZE_AT 6 /* offset of the content size in an LZ4 frame's header */
 
-/* State that is needed only during the search. */
+/* The state of the search. */
 struct search {
 	struct orphans *orphans;
 	struct frame_decoder *decoder;

@@ -1,4 +1,4 @@
-/* The spool in memory. See spool.h. */
+/* Implements the spool in memory. See spool.h. */
 #include "agent/spool/spool.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static uint32_t slots_of(size_t size)
 	return (uint32_t)(size / BYTES_A_SLOT);
 }
 
-/* Returns what the frame table leaves for the frames. */
+/* Returns the bytes of `size` that the frame table leaves for the frames. */
 static size_t memory_of(size_t size)
 {
 	return size - slots_of(size) * sizeof(struct spool_frame) - 128;
@@ -45,7 +45,7 @@ static struct spool_frame *spool_frame_of(const struct spool *s, uint64_t number
 }
 
 /* The new number of slots is a multiple of the old one, so a frame keeps its slot or moves to an
- * unused one. The bytes at the end are simply more. */
+ * unused one. The buffer of bytes just gets longer at its end. */
 void spool_grow(struct spool *s, size_t size)
 {
 	uint32_t before = s->frame_slots, slots = slots_of(size) / before * before;
@@ -107,7 +107,7 @@ void spool_drop_oldest(struct spool *s)
 	spool_disk_drop(&s->disk, &s->evicted);
 }
 
-/* See spool.h for the order. Frames on the disk are older and go first. */
+/* Makes room in the order of spool.h. Frames on the disk are older and go first. */
 static int spool_make_room(struct spool *s)
 {
 	if (s->first <= s->kept && s->first < s->held && !s->disk.count) {

@@ -1,4 +1,4 @@
-/* The spool on disk. See spool_disk.h. */
+/* Implements the spool on disk. See spool_disk.h. */
 #include "agent/spool/spool_disk.h"
 
 #include <errno.h>
@@ -140,7 +140,8 @@ static int write_definitions(struct spool_disk *d, struct spool_segment *s)
 	return charge(d->folder, s, (uint64_t)n) ? 0 : 1;
 }
 
-/* Returns the same values. */
+/* Creates the files of a new segment that begins with frame `number`. Returns 0, 1 if no segment is
+ * free or the limit is exceeded, or a negative errno. */
 static int begin_segment(struct spool_disk *d, uint64_t number, const struct spool_account *before)
 {
 	struct spool_segment *s = &d->segment[nth(d, d->count)];
@@ -209,7 +210,7 @@ int spool_disk_put(struct spool_disk *d, uint64_t number, const void *data, size
 			__atomic_sub_fetch(&f->used, charged, __ATOMIC_RELAXED);
 		}
 	}
-	if (r && s && s->next == s->first) { /* an empty segment would only be in the way */
+	if (r && s && s->next == s->first) { /* a segment without frames is of no use */
 		remove_segment(d, s);
 		d->count--;
 	}

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The part of a stream's spool that does not fit into memory: segments on a disk. Options: `--spool
- * DIR`, `--spool-limit SIZE`. With a key, DIR is a subfolder named after the key (home.h).
+ * Stores the part of a stream's spool that does not fit into memory, in segments on a disk.
+ * Options: `--spool DIR`, `--spool-limit SIZE`. With a key, DIR is a subfolder named after the key
+ * (home.h).
  *
  *    DIR/lock                    locked by the one agent that spools there
  *    DIR/ID-FIRST.definitions    frames that repeat all definitions as of the batch before FIRST
@@ -13,9 +14,9 @@
  *
  * Only frames that some collector lacks come here, when memory needs room (spool.h has the order).
  * A segment is removed when all collectors have all of it; when room is needed and some collector
- * has all of it; and with its stream. An unnamed index file, which disappears with the agent, says
- * where each frame is. Files are written without sync: they survive the death of the agent, but not
- * of the host.
+ * has all of it; and with its stream. An unnamed index file has the place of each frame. It
+ * disappears with the agent. Files are written without sync: they survive the death of the agent,
+ * but not of the host.
  *
  * The drain thread adds, and the main loop reads and removes, both under the stream's lock. All
  * streams share the limit.
@@ -48,9 +49,9 @@ struct spool_folder {
 	int lock;
 	uint64_t limit;
 	uint64_t used;	   /* atomic */
-	uint64_t retry_ns; /* CLOCK_MONOTONIC: no retry before, after an error */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: after an error, no retry before this time */
 	bool full_told, error_told;
-	/* Atomic: a stream found no room, and has no segment of its own that it may drop. */
+	/* Atomic: a stream has found no room and has no segment of its own that it may drop. */
 	bool wanted;
 	uint8_t *out; /* buffer in which the drain thread packs definitions */
 	size_t out_size;
@@ -78,8 +79,8 @@ struct spool_disk {
 	uint32_t begin, count;
 };
 
-/* Creates the folder and locks it. Returns 0, or a negative errno, which is logged; there is no
- * spool on disk then. */
+/* Creates the folder and locks it. Returns 0, or a negative errno, which is logged. On failure the
+ * agent has no spool on disk. */
 int spool_folder_open(struct spool_folder *folder, const char *path, uint64_t limit);
 void spool_folder_close(struct spool_folder *folder);
 
@@ -95,7 +96,7 @@ int spool_disk_find(const struct spool_disk *disk, uint64_t number, int *ret_fd,
 /* Returns the number of the oldest segment's last frame, and the time when that segment was begun;
  * 0 if there is none. */
 uint64_t spool_disk_oldest(const struct spool_disk *disk, uint64_t *ret_begun_ns);
-/* Removes that segment. *ret_gone gets the counts at the end of its last frame. */
+/* Removes the oldest segment. *ret_gone gets the counts at the end of its last frame. */
 void spool_disk_drop(struct spool_disk *disk, struct spool_account *ret_gone);
 /* Asks other streams to make room, unless the disk fails anyway. */
 void spool_disk_want(struct spool_disk *disk);

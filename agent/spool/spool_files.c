@@ -1,4 +1,4 @@
-/* The files of a spool on disk. See spool_files.h. */
+/* Names, creates and finds the files of a spool on disk. See spool_files.h. */
 #include "agent/spool/spool_files.h"
 
 #include <dirent.h>

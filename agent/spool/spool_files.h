@@ -1,5 +1,5 @@
 #pragma once
-/* The files of a spool on disk: their names, creating them, and finding what a dead agent has left.
+/* Names and creates the files of a spool on disk, and finds the files that a dead agent has left.
  * See spool_disk.h. */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@ enum spool_file { SPOOL_FRAMES, SPOOL_DEFINITIONS };
 /* Writes the name of a segment's file to `out`, and returns `out`. */
 char *spool_file_name(char out[SPOOL_NAME_MAX], const uint8_t *stream, uint32_t incarnation,
 		      uint64_t first, enum spool_file kind);
-/* Create a file. They return its descriptor or a negative errno. */
+/* Both create a file and return its descriptor or a negative errno. */
 int spool_file_make(int folder, const char *name);
 int spool_file_nameless(int folder);
 /* Writes all of `data` at `offset`. Returns 0 or a negative errno. */

@@ -318,7 +318,7 @@ static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledg
 		columns[i]->len = (size_t)(at[i] - columns[i]->data);
 }
 
-/* These are few and short, so they are not charged to the batch. */
+/* Packs the unrecorded processes. They are few and short, so they are not charged to the batch. */
 static void put_unrecorded(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	batch->unrecorded =
@@ -466,7 +466,7 @@ static void catch_up_threads(struct stream *s, struct packer *p, uint32_t first,
 			fill_thread(&s->threads.entry[i], batch->thread[batch->n_thread++]);
 }
 
-/* Packs the counts of what a new subscriber has missed. */
+/* Packs the counts of the events that a new subscriber has missed. */
 static void catch_up_account(struct stream *s, struct packer *p, const struct catch_up *c,
 			     Heapcast__Batch *batch)
 {

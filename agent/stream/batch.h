@@ -52,7 +52,7 @@ struct batch_mark {
 struct batch {
 	struct events_encoder events;
 	uint8_t *memory; /* columns, then the frame */
-	void *state;	 /* from which addresses are predicted */
+	void *state;	 /* the encoder predicts addresses from it */
 	size_t size;
 	uint32_t nodes_max; /* new nodes of the stack table in one batch */
 	size_t definition_bytes, definition_bytes_max;
@@ -65,7 +65,7 @@ struct batch {
 	uint64_t opened_ns; /* CLOCK_MONOTONIC of the first item; 0: empty */
 };
 
-/* What turns a batch into a frame. The drain thread has one; the main loop has a smaller one for
+/* Turns a batch into a frame. The drain thread has a packer; the main loop has a smaller one for
  * catch-ups. */
 struct packer {
 	uint8_t *message; /* with FRAME_HEADROOM bytes before it */
@@ -81,7 +81,7 @@ void packer_done(struct packer *packer);
 
 struct stream;
 
-/* Takes the batch's part of a slot, for the largest size. Returns 0 or -ENOMEM. */
+/* Takes the batch's memory from the slot's arena, for the largest size. Returns 0 or -ENOMEM. */
 int batch_init(struct batch *batch, struct arena *arena, const struct budget_place *most);
 /* Sets the size. The batch must be clear. A frame that waits in its memory stays there. */
 void batch_shape(struct batch *batch, const struct budget_place *place);
@@ -97,17 +97,17 @@ bool batch_take(struct batch *batch, size_t bytes);
  */
 long batch_pack(struct stream *stream, struct packer *packer, bool end);
 
-/* batch_observed.c: add what the observer has read about the process, and its allocator's answer,
- * as far as the batch has room. */
+/* batch_observed.c adds the observer's readings of the process and the allocator's answer, as far
+ * as the batch has room. */
 bool batch_fits_observed(const struct stream *stream);
 void batch_put_observed(struct stream *stream, struct packer *packer, Heapcast__Batch *batch);
 
-/* The progress of a catch-up. All zero: at its start. */
+/* The progress of a catch-up. All members are zero at its start. */
 struct catch_up {
 	uint32_t stage; /* process, modules, threads, stacks */
 	uint32_t index; /* of the next definition */
-	/* The subscriber has never seen this stream: dropped batches are reported as a gap before
-	 * it joined. */
+	/* The subscriber has never seen this stream, so dropped batches are reported as a gap
+	 * before it joined. */
 	bool join;
 	uint64_t next;		   /* the first batch that the subscriber gets afterwards */
 	struct spool_account gone; /* counts at the end of the batch before `next` */

@@ -22,12 +22,12 @@
 #define OWN_BYTES (640 * KIB)
 /* mappings that the agent and its libraries write to; each has at least a page */
 #define OWN_PAGES	32
-#define SLOT_ROOM	(2048 * KIB) /* one slot for each such part of the limit */
+#define SLOT_ROOM	(2048 * KIB) /* the limit gets one slot for each part of this size */
 #define MESSAGE_MIN	(64 * KIB)
 #define MESSAGE_MAX	(512 * KIB)
 #define SCRATCH_BASE	(52 * KIB)
 #define SLOT_MIN	(768 * KIB)
-#define SLOT_PARTS	(6 * 64) /* bytes lost to alignment between the parts of a slot */
+#define SLOT_PARTS	(6 * 64) /* most bytes lost to alignment between the parts of a slot */
 #define MAPS_MAX	(1024 * KIB)
 #define LINKS_MOST	4
 #define HOLD_MEMORY_MIN (64 * KIB)
@@ -134,7 +134,7 @@ int budget_divide_paged(struct budget *b, uint64_t limit, uint32_t slots, size_t
 #define GROWN_PERCENT	  30 /* of the room */
 #define MODULES_MOST	  1024
 #define DEAD_THREADS	  256 /* ended threads whose names are kept for late collectors */
-/* Partly used pages at the ends of a place's parts; an upper bound. */
+/* The upper bound for partly used pages at the ends of a place's parts. */
 #define PART_PAGES 6
 
 static size_t round_up(size_t value, size_t to)
@@ -142,7 +142,7 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) / to * to;
 }
 
-/* What the slices take outside of the ring. */
+/* Returns the bytes that the slices take outside of the ring. */
 static size_t lanes_bytes(uint32_t slices, uint32_t depth)
 {
 	return slices *
@@ -161,8 +161,8 @@ static size_t tables_bytes(const struct budget_place *p, uint32_t slices, uint32
 	       p->threads * sizeof(struct thread) + lanes_bytes(slices, depth);
 }
 
-/* Sets the sizes that depend on others. The spool gets what is left of `size` bytes, or the least
- * size if `size` is 0. */
+/* Sets the sizes that depend on others. The spool gets the rest of `size` bytes, or the least size
+ * if `size` is 0. */
 static void complete(struct budget *b, struct budget_place *p, uint32_t level, uint32_t depth,
 		     size_t size)
 {

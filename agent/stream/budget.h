@@ -29,15 +29,15 @@
 
 struct err_text;
 
-/* With pages of 4 KiB; larger pages need more (budget_own). */
+/* The smallest limit with pages of 4 KiB. Larger pages need more (budget_own). */
 #define BUDGET_LIMIT_MIN (2u << 20)
 #define BUDGET_SLOTS_MAX 256
-/* For struct session, in addition to the place's own memory. */
+/* Memory of a struct session, in addition to the place's own memory. */
 #define BUDGET_SESSION_BYTES (36u << 10)
 /* Bytes of a batch's room for definitions that Figures take; the maps get the rest. */
 #define MAPS_BESIDE 2560
 
-/* What a process has at one level of growth. */
+/* The memory of a process at one level of growth. */
 struct budget_place {
 	uint32_t modules, threads;
 	size_t stacks; /* bytes of the stack table */
@@ -67,12 +67,12 @@ struct budget {
 	size_t link_in;
 	size_t socket_buffer; /* SO_SNDBUF of a link */
 	size_t message;	      /* size of the longest packed batch */
-	size_t scratch;	      /* for the pieces of a batch while it is packed */
+	size_t scratch;	      /* memory for the pieces of a batch while it is packed */
 	size_t ring;	      /* of each slot, as all sizes below */
 	size_t tables;
 	size_t source; /* the part of `tables` that the source of events takes */
 	size_t batch;  /* for columns, later for the compressed frame */
-	size_t state;  /* from which the encoder predicts addresses */
+	size_t state;  /* the encoder predicts addresses from it */
 	size_t spool;
 	size_t maps; /* 0: maps are not recorded */
 	size_t hold; /* for events that are held back (cull.h, flight.h); 0: none are */
@@ -110,8 +110,9 @@ int budget_divide_paged(struct budget *budget, uint64_t limit, uint32_t slots, s
 int budget_divide_elastic(struct budget *budget, uint64_t limit, uint32_t depth, bool links,
 			  bool maps, struct err_text *err);
 
-/* What memory of the room is used for: a new place; a place that grows, which is limited to a part
- * of the room; a place that must grow, because it would lose data that nothing can replace. */
+/* The use of memory of the room. ROOM_YOUNG: a new place. ROOM_GROWING: a place that grows, which
+ * is limited to a part of the room. ROOM_MUST: a place that has to grow, because otherwise it would
+ * lose data that nothing can replace. */
 enum room_use { ROOM_YOUNG, ROOM_GROWING, ROOM_MUST };
 /* Takes `bytes` from the room. Returns false if the room has fewer left for this use. */
 bool room_take(struct room *room, size_t bytes, enum room_use use);
@@ -123,9 +124,9 @@ void room_give(struct room *room, size_t bytes, enum room_use use);
 int budget_divide_holding(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory,
 			  const char *what, struct err_text *err);
 
-/* Subtracts the memory of TLS from the limit; divide what remains. `peers` connections at a time
- * may have a session beside the links: their handshake is not over. Returns 0, or -EINVAL with the
- * reason. */
+/* Subtracts the memory of TLS from the limit; divide what remains. Besides the links, `peers`
+ * connections at a time may have a TLS session: those whose handshake is not over. Returns 0, or
+ * -EINVAL with the reason. */
 int budget_secure(uint64_t *limit, uint32_t peers, struct err_text *err);
 
 /* Fills in `place[0]`, which stream_init reads, for slots of a fixed size. Call it after the other

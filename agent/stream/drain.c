@@ -1,4 +1,4 @@
-/* The drain thread. See drain.h. */
+/* Runs the drain thread. See drain.h. */
 #include "agent/stream/drain.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct bells {
 	struct futex_waitv futex[FUTEX_WAITV_MAX];
 	unsigned count;
 	bool polled;
-	bool all; /* false: there are more bells than the kernel accepts */
+	bool all; /* false: the streams have more bells than the kernel accepts */
 };
 
 static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32_t flags)
@@ -59,8 +59,8 @@ static void drain_collect(struct drain *d, struct bells *bells, uint32_t kick)
 	}
 }
 
-/* The timespec of the old futex call has two machine words on every Linux, whatever libc's timespec
- * is. */
+/* The old futex call's timespec consists of two machine words on every Linux, even where libc's
+ * timespec differs. */
 struct words_timespec {
 	long s, ns;
 };
@@ -114,7 +114,7 @@ static void awake(struct drain *d)
 	}
 }
 
-/* Waits longer and longer while no program allocates. A program rings when half of a slice is
+/* Makes the waits longer while no program allocates. A program rings when half of a slice is
  * full. */
 static void adapt_wait(struct drain *d, uint64_t delivered)
 {
@@ -127,9 +127,9 @@ static void adapt_wait(struct drain *d, uint64_t delivered)
 
 enum turn { TURN_DONE, TURN_MORE, TURN_STUCK };
 
-/* Gives each stream a turn. Returns TURN_MORE if there is more to do at once. Returns TURN_STUCK if
- * there is more but no event could be taken: a thread is in the middle of a hook, and perhaps waits
- * for the processor that this thread uses. */
+/* Gives each stream a turn. Returns TURN_MORE if more work is available at once. Returns TURN_STUCK
+ * if more events wait but none could be taken: a thread is in the middle of a hook, and perhaps
+ * waits for the processor that this thread uses. */
 static enum turn drain_turn(struct drain *d)
 {
 	bool more = false, news = false;
@@ -193,8 +193,9 @@ static void tell_sleep(struct drain *d)
 	}
 }
 
-/* Waits, and returns the next time to wait. The thread that holds up the others continues within
- * microseconds, or waits for a processor, which polling would take away from it. */
+/* Waits for `wait_ns`, and returns the length of the next wait. The thread that holds up the others
+ * continues within microseconds, or it waits for a processor. Polling would take that processor
+ * away from it. */
 static long wait_stuck(long wait_ns)
 {
 	nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The drain thread, one for all rings. It gives each stream a turn (stream_drain), then sleeps on
- * all doorbells with one futex_waitv: at most 20 ms while events arrive, up to 80 ms while none do.
- * It is one thread, not one per ring, so its stack and buffers exist only once; the processor
- * limits its work anyway. Kernels before 5.16 lack futex_waitv: with one ring the thread waits on
- * that ring's futex, with several it polls every 5 ms. While a program can't make system calls
+ * Runs the drain thread, one for all rings. It gives each stream a turn (stream_drain), then sleeps
+ * on all doorbells with one futex_waitv: at most 20 ms while events arrive, up to 80 ms while none
+ * do. One thread serves all rings, so its stack and buffers exist only once. The processor limits
+ * the work anyway. Kernels before 5.16 lack futex_waitv: with one ring the thread waits on that
+ * ring's futex, with several it polls every 5 ms. While a program can't make system calls
  * (capture_bell.polled), the thread polls each millisecond.
  */
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* A recording on disk. See file_sink.h. */
+/* Writes a recording to disk. See file_sink.h. */
 #include "agent/stream/file_sink.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "agent/core/clock.h"
 #include "base/ban.h"
 
-#define PUMP_BYTES (4u << 20) /* limit of one call: what is written makes room in the spool */
+#define PUMP_BYTES (4u << 20) /* limit of one call, after which the spool has room again */
 
 /* Removes an incomplete frame. In a pipe or a device this is not possible. */
 static void file_sink_take_back(struct file_sink *f)
@@ -103,9 +103,9 @@ static int copy_all(struct file_sink *f, const struct spool_place *place)
 	return 0;
 }
 
-/* Writes the frame `next`. Returns 0, 1 if there is none, or a negative errno. A frame in memory
- * that is not acknowledged stays where it is, unless it may move to the disk. Only then is the lock
- * held while writing. */
+/* Writes the frame `next`. Returns 0, 1 if the spool has no such frame, or a negative errno. Holds
+ * the lock while writing only if the spool has a disk, because frames in memory may move there.
+ * Otherwise an unacknowledged frame stays in its place. */
 static int file_sink_write_frame(struct file_sink *f, struct stream *stream)
 {
 	bool moves = stream->spool.disk.folder;

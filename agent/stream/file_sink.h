@@ -1,6 +1,6 @@
 #pragma once
-/* A recording on disk, which contains the stream's frames unchanged. The main loop writes it. The
- * session owns it. */
+/* Writes a recording to disk: the stream's frames, unchanged. The main loop writes; the session
+ * owns the sink. */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* The thread that reads processes' files in /proc. See observer.h. */
+/* Runs the thread that reads processes' files in /proc. See observer.h. */
 #include "agent/stream/observer.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static void observer_begin(struct observed *o, uint64_t generation, pid_t pid, u
 	o->no_figures = o->no_detail = o->no_maps = true;
 }
 
-/* Looks up the process that is in the slot now. Returns false if there is none. */
+/* Looks up the process that is in the slot now. Returns false if the slot has none. */
 static bool meet(struct observed *o, struct stream *s)
 {
 	struct observer_settings settings = {0};
@@ -89,14 +89,14 @@ static bool meet(struct observed *o, struct stream *s)
 	}
 	if (o->generation != generation)
 		observer_begin(o, generation, pid, start_ticks);
-	else if (o->image != image) /* exec: the agent may read the new image, or not */
+	else if (o->image != image) /* exec: the rights to read may differ for the new image */
 		o->no_detail = o->no_maps = false;
 	o->image = image;
 	o->settings = settings;
 	return true;
 }
 
-/* Logs once why this is left out. */
+/* Logs once why the agent does not read `what`. */
 static void observer_refuse(const struct observed *o, bool *no, const char *what, int error)
 {
 	if (error == -ESRCH)
@@ -137,8 +137,8 @@ static void hand_figures(struct observed *o, struct stream *s, const struct figu
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Schedules the next look: soon while the peak grows, then less and less often. The cost of a look
- * limits how often. */
+/* Schedules the next look: soon while the peak grows, then less and less often. An expensive look
+ * is repeated less often. */
 static void look_sooner(struct observed *o, bool grew, uint64_t cost, uint64_t now)
 {
 	uint64_t least = OBSERVER_RATIO * cost > SOONER_NS ? OBSERVER_RATIO * cost : SOONER_NS;
@@ -147,7 +147,7 @@ static void look_sooner(struct observed *o, bool grew, uint64_t cost, uint64_t n
 	o->figures_due = earlier(o->figures_due, now + o->sooner_ns);
 }
 
-/* Between two intervals, only a higher peak is reported. */
+/* Reads the figures and reports them. Between two intervals, reports only a higher peak. */
 static void look_at_figures(struct observer *b, struct observed *o, struct stream *s, bool interval,
 			    uint64_t now)
 {

@@ -31,13 +31,13 @@
 #include "base/proc/maps.h"
 
 #define MAPS_SLOW_NS	 10000000
-#define OBSERVER_RATIO	 100 /* a reading costs at most one part in so many of the time */
+#define OBSERVER_RATIO	 100 /* a reading takes at most 1 / OBSERVER_RATIO of the time */
 #define ALLOCATOR_ASK_NS 1000000000
 #define FILTERS_NS	 1000000000
 
 struct stream;
 
-/* The process in a slot, as the observer knows it. */
+/* The observer's state of the process in a slot. */
 struct observed {
 	uint64_t generation; /* stream.start_ns; 0: no process */
 	pid_t pid;
@@ -68,7 +68,7 @@ struct observer {
 /* Starts the thread. Returns 0 or a negative errno. */
 int observer_start(struct observer *observer, const struct observer_settings *settings,
 		   struct stream *const *streams, uint32_t count);
-/* Wakes the observer up, because there is a new process. */
+/* Wakes the observer up, because a new process has started. */
 void observer_kick(struct observer *observer);
 /* Stops the thread and waits until it has ended. */
 void observer_stop(struct observer *observer);

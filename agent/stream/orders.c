@@ -66,7 +66,7 @@ static const char *remark(const struct stream *s)
 		       : "";
 }
 
-/* Changes the mode and sets a mark of `kind`. If nothing changes, sets no mark. */
+/* Changes the mode and sets a mark of `kind`. Sets no mark if nothing changes. */
 static struct order_result change(struct stream *s, const struct order *o, int kind, int mode,
 				  uint64_t interval)
 {

@@ -1,15 +1,15 @@
 #pragma once
 /*
- * Orders: start, stop, change the mode, take a snapshot, set a mark. They come from collectors
- * (replies.h) and from people on this host (control_socket.h).
+ * Carries out orders: start, stop, change the mode, take a snapshot, set a mark. Orders come from
+ * collectors (replies.h) and from people on this host (control_socket.h).
  *
  *   order --> mark in the open batch, with the time and the origin of the order
  *         --> the ring's control line --> batch closed at once
  *
  * The order has taken effect when order_give returns: each thread of the program reads the control
  * line at its next event, and a thread without events has nothing to record. A stream refuses the
- * order if its batch has no room for the mark, so every change has its mark. Main loop only; state
- * of a stream is accessed under the stream's lock.
+ * order if its batch has no room for the mark, so every change has its mark. Only the main loop
+ * calls this. It accesses a stream's state under the stream's lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,12 +20,12 @@
 
 struct stream;
 
-/* Which collectors' orders are obeyed; those of people on this host (control_socket.h) always are.
- * ORDERS_NO: no collector's. ORDERS_LOCAL: all orders of collectors on this host, and from other
- * hosts those that change nothing (a snapshot, a mark). ORDERS_YES: all. */
+/* The collectors whose orders are obeyed. ORDERS_NO: none. ORDERS_LOCAL: those on this host;
+ * collectors on other hosts may only give orders that change nothing (a snapshot, a mark).
+ * ORDERS_YES: all. Orders of people on this host (control_socket.h) are always obeyed. */
 enum order_policy { ORDERS_NO, ORDERS_LOCAL, ORDERS_YES };
 #define ORDER_POLICIES 3
-/* The policy's name on the command line. */
+/* Returns the policy's name on the command line. */
 static inline const char *order_policy_name(enum order_policy policy)
 {
 	static const char *const names[ORDER_POLICIES] = {
@@ -33,7 +33,7 @@ static inline const char *order_policy_name(enum order_policy policy)
 
 	return names[policy];
 }
-/* `local`: the order comes from this host. */
+/* Returns true if the policy permits the action. `local`: the order comes from this host. */
 bool order_is_allowed(enum order_policy policy, bool local, int action);
 
 struct order {

@@ -1,4 +1,4 @@
-/* One recorded process. See stream.h. */
+/* Manages the stream of one recorded process. See stream.h. */
 #include "agent/stream/stream.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 #define MODULES_MAX 1024
 /* Smaller differences are noise: the two clocks are read one after the other. */
 #define SLEEP_LEAST_NS 10000000
-/* Ended threads whose names are kept for late collectors. */
+/* Number of ended threads whose names are kept for late collectors. */
 #define DEAD_THREADS (4 * BATCH_THREADS_MAX)
-/* Least number of lanes; beyond it, lanes are given up for deeper stacks. */
+/* The least number of lanes. Lanes beyond it give way to deeper stacks. */
 #define LANES_ALIKE 64
 
 /* Returns the number of frames of a lane. */
@@ -106,7 +106,7 @@ void stream_fit_batch(struct stream *s)
 		s->batch.nodes_max = s->stacks.nodes_max / 8;
 }
 
-/* The stack table gets the rest of the tables' memory. */
+/* Initializes the stack table with the rest of the tables' memory. */
 static void init_stacks_fixed(struct stream *s, struct arena *tables)
 {
 	tables->used = (tables->used + 63) & ~(size_t)63;
@@ -367,7 +367,7 @@ static void add_unrecorded(struct unrecorded *to, const struct unrecorded *more)
 	to->bytes += more->bytes;
 }
 
-/* If too many wait, the ledger counts them nevertheless. */
+/* The ledger counts the process even if no entry is free for it. */
 void stream_tell_unrecorded(struct stream *s, const struct unrecorded *u)
 {
 	if (s->unrecorded_count < STREAM_UNRECORDED_MAX)
@@ -412,7 +412,7 @@ struct stream_ledger stream_ledger(const struct stream *s)
 	};
 	uint64_t known = l.delivered + l.culled + l.not_sampled + l.lost;
 
-	if (l.produced < known) /* possible only if a program's counters are wrong */
+	if (l.produced < known) /* happens only if the program's counters are wrong */
 		l.produced = known;
 	l.pending = l.produced - known;
 	return l;

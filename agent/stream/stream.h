@@ -1,8 +1,8 @@
 #pragma once
 /*
- * One recorded process, from its start to the acknowledgement of its last batch. A stream lives in
- * a slot, whose memory was reserved at the start, and receives the events of a capture source
- * (agent/core/capture.h).
+ * A stream is one recorded process, from its start to the acknowledgement of its last batch. It
+ * lives in a slot, whose memory was reserved at the start, and receives the events of a capture
+ * source (agent/core/capture.h).
  *
  * The drain thread fills it; the main loop reads its spool and tables for links. `lock` protects
  * all of it. States:
@@ -47,11 +47,11 @@ struct unrecorded {
 
 enum stream_state { STREAM_FREE, STREAM_LIVE, STREAM_ENDING, STREAM_ENDED };
 
-/* Whether the collector has what stream.maps claims that it has. */
+/* Says if the collector still has the regions and names that stream.maps counts as reported. */
 enum stream_maps {
 	STREAM_MAPS_KNOWN,
 	STREAM_MAPS_LOST, /* report all regions again */
-	STREAM_MAPS_NEW,  /* and the stream is another one */
+	STREAM_MAPS_NEW,  /* report all regions, of another stream */
 };
 
 struct stream {
@@ -89,7 +89,7 @@ struct stream {
 	struct threads threads;
 	struct cull cull; /* at most one of `cull` and `flight` is in use */
 	struct flight flight;
-	struct sums sums;	     /* of events that these do not send */
+	struct sums sums;	     /* of the events that `cull` or `flight` does not send */
 	struct stacks_path *lane;    /* one path for each lane, and one for held events */
 	struct thread **lane_thread; /* NULL: the lane has no thread */
 	uint32_t lane_count;
@@ -102,7 +102,7 @@ struct stream {
 	bool grow_wanted;
 	/* CLOCK_MONOTONIC when the room last refused to grow; 0: it did not */
 	uint64_t refused_ns;
-	bool refused_must;   /* that growth was necessary (ROOM_MUST) */
+	bool refused_must;   /* the refused growth was necessary (ROOM_MUST) */
 	uint64_t renewed_ns; /* CLOCK_MONOTONIC of the last renewal of the stack table */
 	uint32_t depth_max;  /* frames of a lane */
 	/* Batch and table certainly have room up to this node number. 0: unknown. */
@@ -120,7 +120,7 @@ struct stream {
 	uint64_t samples_refused;
 	uint32_t stacks_unknown;
 	uint32_t namespaces;
-	uint64_t before; /* as capture_totals has it, like `unready` */
+	uint64_t before; /* copied from capture_totals, like `unready` */
 	bool unready;
 	/* The stack table is full: begin a new generation when this batch is closed. */
 	bool renewal_wanted;
@@ -180,11 +180,11 @@ struct stream_past {
 	struct target_said said;
 	struct capture_orders orders;
 	bool frees_have_stacks;
-	uint32_t level; /* to which its place had grown */
-	/* What it had taken: */
+	uint32_t level; /* level to which its place had grown */
+	/* What the earlier agent had taken. */
 	struct capture_account account;
 	uint64_t events;	       /* delivered, of all threads */
-	uint32_t threads;	       /* the highest number of one */
+	uint32_t threads;	       /* the highest thread number */
 	struct thread_counts finished; /* of all threads that have ended */
 	uint64_t no_thread;
 };
@@ -202,10 +202,10 @@ int stream_init_place(struct stream *stream, struct arena *arena, struct budget 
 /* Called in each turn of the drain thread: grows if the program, the tables or the spool need it
  * and the room has the memory. Returns true if the batch must be closed first. */
 bool stream_grow_if_due(struct stream *stream);
-/* Grows to this level, whatever the room says about growth. The batch must be empty. Returns 0,
+/* Grows to this level, even beyond the room's share for growth. The batch must be empty. Returns 0,
  * -ENOSPC if the room has too little memory, or another negative errno. */
 int stream_set_level(struct stream *stream, uint32_t level);
-/* Returns true if there is a next level that the room did not just refuse. */
+/* Returns true if a next level exists and the room did not just refuse it. */
 bool stream_may_grow(const struct stream *stream);
 /* Reports that the stack table was renewed, or that renewing it failed. */
 void stream_table_renewed(struct stream *stream, bool renewed);
@@ -213,7 +213,8 @@ void stream_table_renewed(struct stream *stream, bool renewed);
 void stream_fit_batch(struct stream *stream);
 /* Returns a lane's path, which follows the path of the previous lane in memory. */
 struct stacks_path stream_lane(const struct stream *stream, uint32_t lane);
-/* Bytes of the room that the stream has: for its first level, and for its growth. */
+/* Return the bytes that the stream has taken from the room: for its first level, and for its
+ * growth. */
 size_t stream_cost_young(const struct stream *stream);
 size_t stream_cost_grown(const struct stream *stream);
 void stream_done(struct stream *stream);
@@ -221,7 +222,8 @@ void stream_done(struct stream *stream);
  * 0 or -ENOMEM. */
 int stream_use_culling(struct stream *stream, struct arena *arena, const struct budget *budget,
 		       const struct cull_settings *settings);
-/* Makes the stream a flight recorder, in the same way. */
+/* Enables the flight recorder, with the budget's memory for it. Call this before anything is
+ * recorded. Returns 0 or -ENOMEM. */
 int stream_use_flight(struct stream *stream, struct arena *arena, const struct budget *budget,
 		      const struct flight_settings *settings);
 
@@ -232,33 +234,34 @@ void stream_use_spool(struct stream *stream, struct spool_folder *folder);
  * bytes, because the drain thread may be packing for another stream. */
 void stream_leave_spool(struct stream *stream, struct packer *packer, uint8_t *out);
 
-/* FREE to LIVE takes two calls, since some sources must know the stream: prepare gives it an id and
- * a start, begin gives it the source, which must outlive the stream. Returns 0 or -EIO. */
+/* A stream goes from FREE to LIVE in two calls, because some sources must know the stream before
+ * they begin. stream_prepare gives the stream an id and a start, and returns 0 or -EIO.
+ * stream_begin gives it the source, which must outlive the stream. */
 int stream_prepare(struct stream *stream, const struct target_info *target,
 		   const struct stream_settings *settings);
 void stream_begin(struct stream *stream, struct capture_source *source, uint32_t incarnation);
-/* FREE to LIVE, where an earlier agent has stopped. Returns 0, -ENOSPC if the room has too little
- * memory, or another negative errno; then the stream is still FREE. */
+/* FREE to LIVE: continues a stream where an earlier agent has stopped. Returns 0, -ENOSPC if the
+ * room has too little memory, or another negative errno; then the stream is still FREE. */
 int stream_resume(struct stream *stream, const struct target_info *target,
 		  const struct stream_past *past, const uint8_t *agent_id,
 		  struct capture_source *source);
-/* To FREE: everything was delivered, or given up. */
+/* Makes the stream FREE: everything was delivered or given up. */
 void stream_close(struct stream *stream);
-/* Sets what the observer reads, and the time of culling if there is memory for it
- * (stream_use_culling). Call this directly after the stream was opened, with the lock held. */
+/* Sets what the observer reads, and the time of culling if stream_use_culling has given memory to
+ * it. Call this directly after the stream was opened, with the lock held. */
 void stream_settle(struct stream *stream, const struct observer_settings *observe,
 		   uint64_t cull_ns);
-/* LIVE to ENDING. */
+/* LIVE to ENDING: the process has ended. */
 void stream_end(struct stream *stream, const struct target_end *end);
 
-/* stream_take.c: takes the rest of `run`. Returns false if the batch has no room for the next item:
- * close it and call this again. */
+/* Takes the rest of `run` (stream_take.c). Returns false if the batch has no room for the next
+ * item. The caller then closes the batch and calls this again. */
 bool stream_take(struct stream *stream);
 /* Updates the counts of live threads, and the totals, from the source. */
 void stream_count(struct stream *stream);
-/* The next three return false if the batch has no room. Marks a thread as ended. */
+/* Marks a thread as ended. This function and the next two return false if the batch has no room. */
 bool stream_end_thread(struct stream *stream, struct thread *thread, uint64_t time_ns);
-/* stream_marks.c: takes a RUN_MARK. */
+/* Takes a RUN_MARK (stream_marks.c). */
 bool stream_take_mark(struct stream *stream, const struct run_item *item);
 /* Puts a mark of the whole program into the batch. `text` may be NULL. */
 bool stream_put_mark(struct stream *stream, int kind, uint64_t value, uint64_t time_ns,
@@ -272,13 +275,13 @@ enum stream_work {
 	STREAM_STALLED, /* the spool is full */
 };
 
-/* stream_turn.c: runs one turn of the drain thread. The caller holds the lock. */
+/* Runs one turn of the drain thread (stream_turn.c). The caller holds the lock. */
 enum stream_work stream_drain(struct stream *stream);
 
 /* Adds figures from the observer to the next batch. If too many wait, they replace the last ones.
  * The caller holds the lock. */
 void stream_put_figures(struct stream *stream, const struct figures *figures);
-/* `slept_ns` is the time that the machine has slept since boot. Adds a mark if it has grown. The
+/* Adds a mark if the machine has slept. `slept_ns` is the time that it has slept since boot. The
  * caller holds the lock. */
 void stream_tell_sleep(struct stream *stream, uint64_t slept_ns);
 
@@ -313,7 +316,8 @@ struct stream_ledger {
 };
 struct stream_ledger stream_ledger(const struct stream *stream);
 
-/* Returns true if events are held back, and some of them never sent. */
+/* Returns true if culling or the flight recorder is on: events are held back, and some are never
+ * sent. */
 static inline bool stream_holds(const struct stream *s)
 {
 	return s->cull.time_ns || s->flight.window_ns;
@@ -349,7 +353,7 @@ static inline void stream_account(struct stream *s, struct thread *thread,
 	s->delivered.bytes += event->size;
 }
 
-/* The same for several events of one thread. */
+/* Counts several events of one thread. */
 static inline void stream_account_sum(struct stream *s, struct thread *thread,
 				      const struct spool_account *sum)
 {

@@ -17,7 +17,7 @@
 #include "agent/stream/stream.h"
 #include "base/ban.h"
 
-#define REFUSED_NS 100000000 /* until the room is asked again */
+#define REFUSED_NS 100000000 /* wait before the stream asks the room again */
 /* A table that must be renewed again within this time is too small. */
 #define RENEWED_NS    1000000000
 #define MODULES_AHEAD 4
@@ -98,13 +98,14 @@ static enum capture_need need_of(struct stream *s)
 		       : need;
 }
 
-/* Returns true if without growth threads would get no lane, or modules no name. */
+/* Returns true if growth is necessary: otherwise threads would get no lane, or modules no name. */
 static bool must(struct stream *s)
 {
 	return need_of(s) == CAPTURE_MUST;
 }
 
-/* While the new stack table is filled, the old one needs memory, too. */
+/* Grows by one level. Takes memory for two stack tables, because the old one is needed while the
+ * new one is filled. */
 static bool stream_grow_grow(struct stream *s)
 {
 	struct budget *b = s->budget;

@@ -1,5 +1,5 @@
-/* Holds events back, and sends what cull.h or flight.h no longer holds. Of the memory for held
- * events, the sums take a part; the rest is for the list of cull.h, or the array of flight.h. */
+/* Holds events back, and sends those that cull.h or flight.h no longer holds. The sums take a part
+ * of the memory for held events. The rest is for the list of cull.h or the array of flight.h. */
 #include <errno.h>
 
 #include "agent/hold/hold_host.h"

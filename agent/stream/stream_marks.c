@@ -1,4 +1,5 @@
-/* Marks of a stream: of the program, from outside, and of the agent itself. See stream.h. */
+/* Puts marks into a stream: those of the program, those from outside, and the agent's own. See
+ * stream.h. */
 #include <errno.h>
 #include <string.h>
 

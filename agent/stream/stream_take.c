@@ -1,11 +1,10 @@
 /*
- * The stream as the receiver of a source: takes the items of a run (agent/core/run.h). Events
- * become nodes and columns; gaps and marks go into lists of the batch. stream.c has the life of a
- * stream.
+ * Takes the items of a source's run into the stream (agent/core/run.h). Events become nodes and
+ * columns. Gaps and marks go into lists of the batch. stream.c has the life of a stream.
  *
  * For millions of events a second, most of the work is finding the node of (parent, program
- * counter). The lane's path gives the parent, and the stack table's cache the node. Only for a
- * cache miss, module, place and node are looked up.
+ * counter). The lane's path gives the parent, and the stack table's cache the node. Module, place
+ * and node are looked up only after a cache miss.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 
 /* ---- threads ---- */
 
-/* Names a thread by what the kernel says, or the program. */
+/* Names a thread. The kernel's name counts more than the name that the program has reported. */
 static void name_thread(struct stream *s, struct thread *t, const char *said)
 {
 	char name[THREAD_NAME_MAX];
@@ -49,7 +48,8 @@ static bool take_thread(struct stream *s, const struct run_item *item)
 			return false;
 		t = threads_add(&s->threads, item->thread.tid, item->time_ns);
 		s->grow_wanted |= !t;
-		/* Entries become free when the ends and the counts of ended threads were sent. */
+		/* Entries become free once a batch has sent the ends and counts of ended
+		 * threads. */
 		if (!t) {
 			stream_hold_less(s);
 			threads_end_left(&s->threads, BATCH_THREADS_MAX, item->time_ns);
@@ -162,7 +162,7 @@ static __attribute__((noinline)) uint32_t find_node(struct stream *s, uint32_t p
 	return node;
 }
 
-/* The slow path of has_room. */
+/* The slow path of stream_take_has_room. */
 static __attribute__((cold)) bool find_room(struct stream *s, uint32_t frames)
 {
 	uint32_t most = s->stacks.sent + s->batch.nodes_max, limit = stacks_limit(&s->stacks);
@@ -190,8 +190,8 @@ static inline bool stream_take_has_room(struct stream *s, uint32_t frames)
 	       find_room(s, frames);
 }
 
-/* Returns the node of an event's stack, or NO_ROOM if there is no room for its new nodes.
- * Calling it again with the same event is safe. The program counters may be in memory that the
+/* Returns the node of an event's stack, or NO_ROOM if batch or table has no room for its new nodes.
+ * It is safe to call it again with the same event. The program counters may be in memory that the
  * program can write, so each is read once. (The members of the event are separate arguments, so
  * that they stay in registers.) */
 static inline __attribute__((always_inline)) uint32_t intern(struct stream *s,
@@ -267,8 +267,8 @@ node_of(struct stream *s, struct stacks_path *l, const struct run_item *item)
 /* ---- events ---- */
 
 /* Makes the event of an item. `class` and `weighted` are constants where this is inlined, so
- * members that an event does not have cost no instruction. (All members are named. Otherwise the
- * compiler first clears the whole struct, with an instruction that takes 10 ns to start.) */
+ * members that an event lacks cost no instruction. The initializer names all members. Otherwise the
+ * compiler would first clear the whole struct, with an instruction that takes 10 ns to start. */
 static inline __attribute__((always_inline)) struct event
 event_of(const struct run_item *item, enum event_class class, bool weighted, uint32_t thread)
 {
@@ -301,7 +301,7 @@ static inline __attribute__((always_inline)) bool put_event(struct stream *s, ui
 	return events_encoder_put_inline(&s->batch.events, &event) >= 0;
 }
 
-/* The same for any event. */
+/* Puts an event of any class into the columns. */
 static __attribute__((noinline)) bool put_any(struct stream *s, uint32_t thread, uint32_t node,
 					      const struct run_item *item)
 {
@@ -314,9 +314,9 @@ static bool stream_take_is_new(unsigned class)
 	return class == EVENT_CLASS_ALLOCATION || class == EVENT_CLASS_REALLOCATION;
 }
 
-/* Takes the events of one lane, from the next item on. Counts are added once at the end: columns
- * are arrays of bytes, so the compiler must assume that a store to them may change any variable
- * that is not local. */
+/* Takes the events of one lane, from the next item on. Sums up in local variables and adds the
+ * counts once at the end. Columns are arrays of bytes, so the compiler must assume that a store to
+ * them may change any variable that is not local. */
 static __attribute__((noinline)) bool take_events(struct stream *s)
 {
 	struct run *run = &s->run;
@@ -450,7 +450,8 @@ static bool take_gap(struct stream *s, const struct run_item *item)
 
 /* ---- modules ---- */
 
-/* A module whose data is invalid is skipped; so is one for which the table has no room. */
+/* Takes a module that was loaded. Skips a module whose data is invalid or for which the table has
+ * no room. */
 static bool take_load(struct stream *s, const struct run_item *item)
 {
 	const struct run_module *module = item->module;

@@ -1,6 +1,6 @@
 /*
- * A turn of the drain thread for one stream: takes runs from the source, closes batches, hands them
- * to the spool, and ends the stream. See stream.h.
+ * Runs a turn of the drain thread for one stream: takes runs from the source, closes batches, hands
+ * them to the spool, and ends the stream. See stream.h.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,10 +13,11 @@
 #define THREAD_NAMES_NS 1000000000
 /* batches until the next renewal, if threads hold too much of the stack table */
 #define RENEWAL_REST 64
-#define STOPPED_NS   1000000000 /* programs continue unrecorded after so long without a heartbeat */
-#define TURN_BATCHES 4		/* batches in one turn: others need the lock, too */
+#define STOPPED_NS   1000000000 /* without a heartbeat for so long, programs go on unrecorded */
+#define TURN_BATCHES 4		/* in one turn, because other threads need the lock, too */
 
-/* Returns 0, or -ENOSPC if the frame must wait in the batch's memory. */
+/* Puts the batch's frame into the spool. Returns 0, or -ENOSPC if the frame must wait in the
+ * batch's memory. */
 static int stream_turn_put_frame(struct stream *s)
 {
 	int r;
@@ -30,7 +31,8 @@ static int stream_turn_put_frame(struct stream *s)
 	return 0;
 }
 
-/* Called between two batches: all nodes that a batch names must be of one generation. */
+/* Begins a new generation of the stack table. Called between two batches, because all nodes that a
+ * batch names must be of one generation. */
 static void renew_stacks(struct stream *s)
 {
 	if (s->renewal_rest)
@@ -40,9 +42,9 @@ static void renew_stacks(struct stream *s)
 	s->renewal_wanted = false;
 	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count + 1) ? 1 : RENEWAL_REST;
 	stream_table_renewed(s, s->renewal_rest == 1);
-	/* Perhaps held events use the nodes, not the threads' stacks. Then the table is tried again
-	 * at once: while events are held, batches are rare, and all stacks until then would be
-	 * cut. */
+	/* Held events, not the threads' stacks, may use the nodes. So try again at once instead of
+	 * after RENEWAL_REST batches: while events are held, batches are rare, and all stacks until
+	 * then would be cut. */
 	if (s->renewal_rest == RENEWAL_REST && (s->cull.held || s->flight.held)) {
 		stream_hold_less(s);
 		s->renewal_rest = 0;
@@ -80,8 +82,8 @@ static int close_batch(struct stream *s, bool end)
 	return stream_turn_put_frame(s);
 }
 
-/* Returns true if a mark was sent in a batch whose watermark did not exceed it. A client that waits
- * for everything before the mark needs another batch. */
+/* Returns true if a mark was sent in a batch whose watermark did not exceed the mark's time. A
+ * client that waits for everything before the mark needs another batch. */
 static bool owes_watermark(const struct stream *s)
 {
 	return s->order_ns && s->watermark_told / BATCH_TICK_NS * BATCH_TICK_NS <= s->order_ns;
@@ -95,8 +97,8 @@ static bool has_content(const struct stream *s)
 	       sums_due(&s->sums, s->turn_ns) || owes_watermark(s);
 }
 
-/* An armed flight recorder has time. But a new process is reported at once, and the observer waits
- * for its maps to be packed. */
+/* Returns true if the batch can wait, because the flight recorder is armed. A new process is
+ * reported at once, and so are maps, because the observer waits for them to be packed. */
 static bool is_quiet(const struct stream *s)
 {
 	return flight_is_quiet(&s->flight) && !s->process_news && !s->maps_ready &&
@@ -132,7 +134,8 @@ static void read_names(struct stream *s, uint64_t now)
 		threads_name(&s->threads, t, name);
 }
 
-/* The old image is drained: forgets its modules and prepares the ring for the new image. */
+/* Forgets the modules of the old image, which is drained, and prepares the source for the new
+ * image. */
 static void begin_image(struct stream *s)
 {
 	struct target_info target;
@@ -195,7 +198,8 @@ static bool take_runs(struct stream *s, bool final)
 	}
 }
 
-/* A round of the source is taken. Returns true if more may be available at once. */
+/* Ends a round of the source, which is completely taken. Returns true if more may be available at
+ * once. */
 static bool end_round(struct stream *s)
 {
 	struct run *run = &s->run;

@@ -51,8 +51,8 @@ int figures_read(int proc, struct figures *ret, struct figures_image *ret_image,
 	return 0;
 }
 
-/* The fault counts include children that were waited for, and a child that has run at all has had a
- * page fault. */
+/* Uses the fault counts of children, which contain only children that were waited for. Every child
+ * that has run at all has had a page fault. */
 bool figures_waited(pid_t pid)
 {
 	cleanup(cleanup_close) int proc = proc_open(pid);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Reads the kernel's figures of a process (message Figures) from
+ * Reads the kernel's figures about a process (message Figures) from
  * /proc/PID/{status,stat,smaps_rollup}, relative to a descriptor of /proc/PID (base/proc/file.h).
  * Nothing allocates.
  */
@@ -10,7 +10,7 @@
 
 #include "base/proc/maps.h"
 
-/* What the observer reads, and how often. */
+/* The intervals at which the observer reads. */
 struct observer_settings {
 	uint64_t figures_ns; /* interval; 0: off */
 	uint64_t maps_ns;    /* interval; 0: off */
@@ -37,8 +37,8 @@ struct figures_image {
 int figures_read(int proc, struct figures *ret_figures, struct figures_image *ret_image,
 		 uint64_t *ret_start_ticks);
 /* Reads the figures for which the kernel walks the page tables: pss, dirty and clean, and the exact
- * rss and anonymous. The quick counters of those two lag behind by up to 64 pages per thread.
- * Returns 0, -ENOENT if this kernel has no smaps_rollup, or another negative errno. */
+ * rss and anonymous. The quick counters of rss and anonymous lag behind by up to 64 pages per
+ * thread. Returns 0, -ENOENT if this kernel has no smaps_rollup, or another negative errno. */
 int figures_detail(int proc, struct proc_maps *reader, struct figures *figures);
 /* Returns true if the process has waited for a child of its own, or if that is unknown. Works for
  * zombies, too. */

@@ -161,7 +161,7 @@ static void maps_keep(struct maps *m, struct maps_entry entry)
 	m->entry[m->write++] = entry;
 }
 
-/* The region at `read` no longer exists. */
+/* Reports that the region at `read` no longer exists. */
 static void maps_drop(struct maps *m)
 {
 	struct maps_entry e = m->entry[m->read++];
@@ -210,7 +210,7 @@ static bool maps_number_of(struct maps *m, const struct proc_mapping *r, uint64_
 	c->data[c->length++] = '\0';
 	if (m->names++ >=
 	    m->name_capacity / 4 *
-		    3) { /* forget all: known names get a new number when they are used again */
+		    3) { /* forget all names: they get new numbers when they are used again */
 		memset(m->name, 0, m->name_capacity * sizeof(*m->name));
 		m->names = 1;
 		at = places_home(hash, m->name_capacity);
@@ -290,8 +290,8 @@ static void update_usage(struct maps *m, struct maps_entry *e, const struct proc
 		m->postponed++;
 }
 
-/* The collector knows a region with this start. If its identity differs, it is reported as a new
- * one. */
+/* Reports changes of a region whose start the collector knows. If the identity differs, reports the
+ * region as a new one. */
 static void put_known(struct maps *m, const struct proc_mapping *r, uint64_t name,
 		      uint32_t identity)
 {

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * Encodes what is mapped as differences: readings of smaps go in, steps of message Maps come out.
- * For every region that the collector knows, the table keeps 16 bytes: its start, and hashes of its
- * other properties. The message is built in columns of fixed size. When they are full, the reading
- * pauses, the step is handed over as a part, and the next step continues. News that still find no
- * room are left to a later reading, which finds them again, because the table contains only what
- * was reported.
+ * Encodes the mapped regions as differences: readings of smaps go in, steps of message Maps come
+ * out. For every region that the collector knows, the table keeps 16 bytes: its start, and hashes
+ * of its other properties. The message is built in columns of fixed size. When they are full, the
+ * reading pauses, the step is handed over as a part, and the next step continues. A later reading
+ * reports the news for which a part has no room. It finds them again, because the table contains
+ * only what was reported.
  *
  *   table:   | found by this reading so far | ... | found by the last reading, not reached yet |
  *            0                        write ^     ^ read                                capacity
  *
- * If there is no entry left between `write` and `read`, a new region is cut: the totals include it,
- * but the table does not follow it.
+ * If no entry is left between `write` and `read`, a new region is cut: the totals include it, but
+ * the table does not track it.
  *
  * The observer owns this while it reads. After maps_end has returned a step, the stream owns it
  * until the batch with that step is packed.
@@ -57,7 +57,7 @@ struct maps {
 	uint32_t next_name;
 	uint32_t page_shift;
 	uint32_t step_max; /* largest number of bytes of a step in a message */
-	/* The collector knows no region or name, so the next step has `whole` set. */
+	/* The collector knows no region and no name, so the next step has `whole` set. */
 	bool unknown;
 	/* The step. */
 	bool whole, part;
@@ -78,11 +78,11 @@ struct maps {
 /* Divides `size` bytes (at least MAPS_SIZE_MIN) at `memory`, aligned to 8, into table, names and
  * columns. A step takes at most `step_max` bytes of a message (at least MAPS_STEP_MIN). */
 void maps_init(struct maps *maps, void *memory, size_t size, size_t step_max, uint32_t page_size);
-/* Starts again with numbers of names and regions, for another process or if what was reported is
- * unknown. */
+/* Forgets all names and regions, for another process. Also call this if it is unknown what was
+ * reported. */
 void maps_clear(struct maps *maps);
-/* The collector has lost what was reported: reports all regions again, and the names that they use,
- * under new numbers. */
+/* Makes the next reading report all regions again, and the names that they use, under new numbers.
+ * Call this when the collector has lost what was reported. */
 void maps_repeat(struct maps *maps);
 
 /* Begins a reading. */

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Finds out whether the OOM killer has ended a process. A process that the OOM killer ends has the
- * status SIGKILL, like a process that a user has killed. A counter tells the two apart, which the
- * kernel increments before it sends the signal: `oom_kill` in
+ * status SIGKILL, like a process that a user has killed. A counter tells the two apart. The kernel
+ * increments it before it sends the signal. It is `oom_kill` in
  *
  *   memory.events.local, memory.events   of the process's cgroup (version 2; the first since
  *                                        Linux 5.2)
@@ -48,7 +48,7 @@ void oom_end(struct oom_watch *watch);
 bool oom_find_cgroup(const char *root, pid_t pid, bool *ret_version_2, uint64_t *ret_hash,
 		     char *out, size_t size);
 
-/* Parts of it, public for their test. */
+/* The following functions are public for their test. */
 
 /* Finds the memory cgroup in the lines "NUMBER:CONTROLLERS:PATH" of /proc/PID/cgroup. Splits `text`
  * in place. Returns NULL if there is none. */

@@ -14,7 +14,7 @@
  *
  * A condition that stays true is reported once. It must become false, by a margin of 5 %, before it
  * is reported again. After a report, all conditions stay silent for a while. Only the cgroup's
- * folder is kept open. Only the search for the cgroup allocates.
+ * folder stays open. Only the search for the cgroup allocates memory.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,10 +64,10 @@ struct pressure {
 int pressure_parse(struct pressure_settings *settings, const char *growth, const char *stall,
 		   struct err_text *err);
 
-/* `root` is "" except in tests. */
+/* Begins to watch the process. `root` is "" except in tests. */
 void pressure_begin(struct pressure *pressure, const char *root, pid_t pid);
-/* Returns the condition that has become true, or PRESSURE_NONE, which includes calls before it is
- * time to look again. */
+/* Returns the condition that has become true, or PRESSURE_NONE. Calls before it is time to look
+ * again return PRESSURE_NONE. */
 enum pressure_news pressure_look(struct pressure *pressure,
 				 const struct pressure_settings *settings, const char *root,
 				 uint64_t now_ns);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The daemon's configuration file: lines NAME = VALUE with the names of the long options.
+ * Reads the daemon's configuration file: lines NAME = VALUE with the names of the long options.
  *
  *   # a comment; also after a value and a blank
  *   memory-limit = 16M
@@ -19,6 +19,6 @@ struct err_text;
  * and the line. */
 int config_read(struct options *options, enum option_command command, const char *path,
 		char **ret_text, struct err_text *err);
-/* The same for a text in memory, which it modifies. */
+/* Like config_read, for a text in memory, which it modifies. */
 int config_parse(struct options *options, enum option_command command, const char *path, char *text,
 		 struct err_text *err);

@@ -1,4 +1,5 @@
-/* Reads options from where they can be said, and what follows from them together. See options.h. */
+/* Reads options from their sources, and derives the values that depend on several options. See
+ * options.h. */
 #include "agent/cli/options/options.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@ static const struct option_renamed renamed[] = {
 	{0},
 };
 
-/* Of the two commands that people mix up. */
+/* Returns the command that has this option, if people mix it up with the command at hand (run and
+ * serve); otherwise NULL. */
 static const char *options_elsewhere(const struct option_set *set, const char *name, size_t length)
 {
 	bool run = set->marks != COMMAND_RUN;

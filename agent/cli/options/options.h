@@ -1,6 +1,7 @@
 #pragma once
-/* The agent's options: one table (rows.c) for the command line, the environment (HEAPCAST_NAME),
- * the seed's variables, the daemon's file and --help. base/cli/options.h says how it is read. */
+/* The agent's options. One table (rows.c) serves the command line, the environment (HEAPCAST_NAME),
+ * the seed's variables, the daemon's file and --help. base/cli/options.h says how the table is
+ * read. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +20,7 @@ enum option_command {
 			       * for itself */
 };
 
-/* Marks of rows beside those of commands. */
+/* Flags of rows, besides the commands that have the option. */
 #define OPTION_FIXED                                                                               \
 	64 /* a running agent can't change it: it has divided its memory by it,                    \
 	    * listens on it, or used it at its start */
@@ -83,7 +84,7 @@ struct options {
 	const char *flight_pressure; /* N% or off */
 	bool json;
 	const char *control;
-	struct option_list pids; /* of numbers, and of lists of them with commas */
+	struct option_list pids; /* numbers, and lists of numbers with commas */
 	const char *comm, *cgroup;
 	bool all;
 	uint64_t for_ns; /* 0: until a signal, or until the programs end */
@@ -94,9 +95,9 @@ struct options {
 extern const struct option_group options_groups[];
 /* Returns a row of the table, or NULL behind the last one. */
 const struct option *option_row(size_t index);
-/* The options of commands; 0: all. */
+/* Returns the options of these commands; 0: of all commands. */
 struct option_set options_of(unsigned commands);
-/* True if a configuration file may set the option. */
+/* Returns true if a configuration file may set the option. */
 bool option_for_files(const struct option *row);
 
 void options_defaults(struct options *options);
@@ -104,22 +105,23 @@ void options_defaults(struct options *options);
  * -EINVAL with the reason, which does not name the file. */
 int options_file_line(struct options *options, enum option_command command, const char *name,
 		      const char *value, struct err_text *err);
-/* True if a variable of the environment has set an option other than `config` and `keys`, which
- * only say where further settings are. */
+/* Returns true if a variable of the environment has set an option other than `config` and `keys`,
+ * which only say where further settings are. */
 bool options_said(const struct options *options);
 enum option_source options_source(const struct options *options, const char *name);
-/* Chooses the policy if the user did not. For a file on this machine, a program may wait as long as
- * it takes. A program of the daemon, or one that is recorded over a network, waits only for a
- * harmless time, and is sampled beyond that. To be called when all other options are set. */
+/* Chooses the policy if the user did not. A program that is recorded to a file on this machine may
+ * wait as long as necessary. A program of the daemon, or one that is recorded over a network, waits
+ * only for a harmless time, and is sampled beyond that. Call this when all other options are
+ * set. */
 void options_choose_policy(struct options *options, enum option_command command);
-/* The policy for orders. If the user did not choose one, collectors that have the key may give
- * orders. */
+/* Returns the policy for orders. If the user did not choose one, collectors that have the key may
+ * give orders. */
 enum order_policy options_orders(const struct options *options);
-/* Messages name options. Replaces the name of an option that was set by a variable with the name of
- * the variable. */
+/* Corrects a message, which names options: replaces the name of an option that a variable has set
+ * with the name of the variable. */
 void options_call_variables(const struct options *options, struct err_text *err);
 /* Parses arguments from `argv[1]` on. Returns the index of the first argument that is no option
- * (after a "--", if there is one), or -EINVAL with a sentence that says what to type. */
+ * (after a "--", if `argv` has one), or -EINVAL with a sentence that says what to type. */
 int options_arguments(struct options *options, enum option_command command, int argc, char **argv,
 		      struct err_text *err);
 /* Prints the command's options for --help. */

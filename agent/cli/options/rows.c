@@ -1,4 +1,5 @@
-/* The table of the agent's options, and the kinds of values that only they have. See options.h. */
+/* Has the table of the agent's options, and reads the kinds of values that only they have. See
+ * options.h. */
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>

@@ -118,7 +118,7 @@ void options_print(const struct options *o, enum option_command command, const c
 	}
 }
 
-/* The size of the option's field, in bytes. */
+/* Returns the size of the option's field, in bytes. */
 static size_t field_size(const struct option *row)
 {
 	switch (row->kind) {

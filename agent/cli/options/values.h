@@ -1,5 +1,5 @@
 #pragma once
-/* The text of option values: for --check-config, and to log the changes of a reload. */
+/* Formats option values as text: for --check-config, and to log the changes of a reload. */
 #include "agent/cli/options/options.h"
 
 #define OPTION_TEXT_MAX 1024

@@ -1,4 +1,5 @@
-/* The table of variables that are no options. See variables.h. */
+/* Has the table of variables that are not named after options, and reads the environment. See
+ * variables.h. */
 #include "agent/cli/options/variables.h"
 
 #include <ctype.h>
@@ -23,8 +24,8 @@
 
 enum reader {
 	AGENT,	       /* stands for an option */
-	AGENT_CULLING, /* the same, in milliseconds, if CULLING is on */
-	LIBRARY,       /* read in the program; both prefixes */
+	AGENT_CULLING, /* stands for an option, in milliseconds, and counts only if CULLING is on */
+	LIBRARY,       /* libheapcast.so reads it in the program; both prefixes */
 	NOBODY,	       /* no meaning here: `text` is the reason */
 };
 
@@ -224,7 +225,7 @@ static void notice(const char *entry)
  * that they would be reported as misspelt. */
 static const char *const of_collector[] = {"HEAPCAST_PAIRS", "HEAPCAST_PAGER", "HEAPCAST_NO_PAGER"};
 
-/* True for the variable of this option, by its present or its former name. */
+/* Returns true if `entry` is the variable of this option, by its present or its former name. */
 static bool variables_is_of(const struct option_set *set, const char *option, const char *entry,
 			    size_t length)
 {
@@ -286,7 +287,7 @@ void variables_notices(void)
 	}
 }
 
-/* An item of a list: the name, then what it means. */
+/* Prints an item of a list: the name, then its meaning. */
 static void document(const char *name, const char *meaning)
 {
 	cleanup(buf_done) struct buf words = {0};

@@ -1,4 +1,4 @@
-/* The hub and the life of its watches; source.c drains their events. See hub.h. */
+/* Opens the hub, and begins and ends its watches. source.c drains their events. See hub.h. */
 #include "agent/ebpf/capture/hub.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ static struct watch *new_watch(struct hub *hub, pid_t pid)
 	return w;
 }
 
-/* Tells the programs whether there is only one watch. To be called before the probes of a watch are
+/* Tells the kernel's programs if only one watch exists. Call this before the probes of a watch are
  * set and after they are removed. */
 static void say_alone(struct hub *hub)
 {
@@ -124,7 +124,7 @@ static int open_ring(struct watch *w)
 	return 0;
 }
 
-/* Registers the watch with the kernel's programs, not ready yet. */
+/* Registers the watch with the kernel's programs. It does not record yet. */
 static int introduce(struct watch *w)
 {
 	struct capture_stream *s = w->shared;
@@ -194,7 +194,7 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 			err_set(err, r, "can't tell the kernel of pid %d: %s", (int)pid,
 				strerror(-r));
 	}
-	/* A second look sees the changes that the loader made before its breakpoint was probed. */
+	/* The second look finds changes that the loader made before its breakpoint was probed. */
 	if (!r && !watch_probe_loader(w))
 		r = ebpf_modules_look(&w->modules, pid, &news, err);
 	if (!r) {

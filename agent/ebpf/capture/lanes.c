@@ -1,4 +1,4 @@
-/* Threads of a watched process. See lanes.h. */
+/* Manages the threads of a watched process. See lanes.h. */
 #include "agent/ebpf/capture/lanes.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define SETTLE_ITEMS	6 /* that settling a lane puts into a run at most */
+#define SETTLE_ITEMS	6 /* most items that settling a lane puts into a run */
 #define WAITED_LEAST_NS 50000000
 
 void lane_begin(struct watch *w, struct run *run, uint32_t number, uint32_t tid, uint64_t stamp)

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The threads of a watched process, each a lane of its stream: begins them, puts what they have
- * lost and counted into runs, and ends them. For source.c alone.
+ * Manages the threads of a watched process, each of which is a lane of the stream: begins them,
+ * puts their losses and counts into runs, and ends them. Only source.c calls this.
  */
 #include "agent/ebpf/capture/hub.h"
 
@@ -17,7 +17,7 @@ static inline uint64_t watch_grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* Puts the thread's begin into the run. */
+/* Puts the beginning of the thread into the run. */
 void lane_begin(struct watch *watch, struct run *run, uint32_t number, uint32_t tid,
 		uint64_t stamp);
 /* Begins new threads and marks ended ones: the ring holds all their records by now. Returns false
@@ -25,5 +25,6 @@ void lane_begin(struct watch *watch, struct run *run, uint32_t number, uint32_t 
 bool lanes_look(struct watch *watch, struct run *run, bool final, uint64_t now);
 /* Returns by how much the thread's counts have grown since the last call. */
 struct capture_counts lane_grow(struct watch_lane *lane, const struct capture_thread *thread);
-/* The ring is empty: puts losses, and closes ended threads. Returns false if the run is full. */
+/* Puts losses and closes ended threads. Call this when the ring is empty. Returns false if the run
+ * is full. */
 bool lanes_settle(struct watch *watch, struct run *run, uint64_t now);

@@ -9,9 +9,9 @@
 
 struct loader {
 	uint64_t breakpoint; /* address in the process */
-	uint64_t state;	     /* address of r_debug.r_state: 0 (RT_CONSISTENT) afterwards */
+	uint64_t state;	     /* address of r_debug.r_state: 0 (RT_CONSISTENT) after the change */
 };
 
 /* Returns 0; -ENOENT if the process has no loader (static programs), or none yet; or another
- * negative errno. What the process says is only trusted to be addresses. */
+ * negative errno. The process is not trusted: the results may be any addresses. */
 int loader_find(pid_t pid, struct loader *ret);

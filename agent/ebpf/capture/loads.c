@@ -12,8 +12,8 @@
 
 #define LOOK_NS	      1000000000 /* between looks at the maps without another reason */
 #define LOOK_LEAST_NS 100000000	 /* between looks for code that no module has */
-#define MEET_NS	      2000000000 /* for so long a program counts as new */
-#define SETTLED_NS    100000000	 /* the same once it has an allocator */
+#define MEET_NS	      2000000000 /* a program counts as new for this long */
+#define SETTLED_NS    100000000	 /* a program that has an allocator counts as new for this long */
 #define MEET_PAUSE_NS 1000000
 
 bool watch_is_beginning(const struct watch *w, uint64_t now_ns)
@@ -91,7 +91,7 @@ void loads_look(struct watch *w, uint64_t now)
 	w->modules_due = true;
 	w->table = __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
 	w->table_sure = !r && w->table == before;
-	if (r) /* the process has ended, or there is no memory: its stacks end there */
+	if (r) /* the process has ended, or memory is short: its stacks end there */
 		return;
 	/* The loader's first two calls concern the libraries that a program starts with. */
 	for (uint32_t i = 0;

@@ -18,7 +18,8 @@ static const char *mappings_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* True for files of libc, including those it was split into, and for the loader. */
+/* Returns true for the files of libc, of which older versions have several, for the loader, and for
+ * libheapcast.so. */
 static bool is_libcs(const char *path)
 {
 	static const char *const beginnings[] = {"ld-",	  "ld64.", "ld.so",

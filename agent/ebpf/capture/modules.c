@@ -37,8 +37,8 @@ struct row {
 /*
  * Reads the segments, and computes the bias from the mapping of code. A file may be mapped again at
  * a higher address (V8 does so with its builtins); so the module ends with its segments or with the
- * run of mappings, whichever ends first. Returns false if this is no program or library of our
- * kind.
+ * run of mappings, whichever ends first. Returns false if the file is no program or library of our
+ * class and byte order.
  */
 static bool read_segments(struct ebpf_module *m, const struct row *row)
 {
@@ -284,7 +284,7 @@ bool ebpf_modules_want_probes(const struct ebpf_modules *m, bool known_too)
 
 const struct ebpf_module *ebpf_modules_at(const struct ebpf_modules *m, uint64_t address)
 {
-	for (uint32_t i = 0; i < m->count; i++) /* the range of an idle module is empty */
+	for (uint32_t i = 0; i < m->count; i++) /* skips idle modules: their range is empty */
 		if (address >= m->module[i].start && address < m->module[i].end)
 			return &m->module[i];
 	return NULL;

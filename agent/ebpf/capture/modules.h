@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The mapped files of an attached process, as its stream gets them and as they are searched for
- * allocators. Read from /proc/PID/maps at the start, and again when something new has appeared. All
- * data of the process is validated.
+ * Tracks the mapped files of an attached process: for its stream, and to search them for
+ * allocators. Reads /proc/PID/maps at the start, and again when new code has appeared. All data of
+ * the process is validated.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,10 +23,10 @@ struct ebpf_module {
 	char *path; /* as the process names it */
 	int fd;	    /* the open file, until its sites are found and its probes are set; -1: the file
 		     * can't be read */
-	bool seen;  /* in the last look */
+	bool seen;  /* the last look has found it */
 	bool told;  /* reported to the stream */
-	bool idle;  /* not mapped since an exec; its probes stay set for when it is */
-	bool moved; /* since its probes were set */
+	bool idle;  /* not mapped since an exec; its probes stay set until it is mapped again */
+	bool moved; /* its addresses have changed since its probes were set */
 	bool deleted;
 	uint8_t build_id[32];
 	uint32_t build_id_length;
@@ -36,7 +36,7 @@ struct ebpf_module {
 	struct sites sites;
 	uint32_t first; /* number of the look that found it; 0: present from the start */
 	bool searched;	/* for sites */
-	bool again; /* the file was mapped before, and its probes are set: they belong to the file
+	bool again; /* the file was mapped before, and its probes are set; they belong to the file,
 		     * wherever it is mapped */
 	bool has_sites; /* `sites` is filled */
 	bool probed;
@@ -61,14 +61,14 @@ struct ebpf_modules {
  * -ENOMEM. */
 int ebpf_modules_look(struct ebpf_modules *modules, pid_t pid, uint32_t *ret_news,
 		      struct err_text *err);
-/* Finds the sites of modules that were not searched yet. Main thread. `known_too`: also for files
- * that were searched before. */
+/* Finds the sites of modules that were not searched yet. The main thread calls this. `known_too`:
+ * also those of files that were searched before. */
 void ebpf_modules_search(struct ebpf_modules *modules, bool known_too);
-/* True if a module must be searched, or its file has reappeared with known sites. */
+/* Returns true if a module must be searched, or its file has reappeared with known sites. */
 bool ebpf_modules_want_probes(const struct ebpf_modules *modules, bool known_too);
 /* Returns the module that contains this address, or NULL. */
 const struct ebpf_module *ebpf_modules_at(const struct ebpf_modules *modules, uint64_t address);
-/* The process has called exec: nothing is known to be mapped. Probed modules are kept, since their
+/* Forgets all mappings, because the process has called exec. Keeps probed modules, because their
  * probes work as soon as the file is mapped again. */
 void ebpf_modules_begin_image(struct ebpf_modules *modules);
 /* Removes a module. */

@@ -58,11 +58,11 @@ static int attach(struct watch *w, struct bpf_program *program, const char *path
 }
 
 /*
- * Places that one link can hold. Such links cost less than perf events, and are used if the kernel
- * has sessions. A session runs at the entry and, if the entry asks for it, at the return. (It is
- * not used for entries without a return: for a process that the session does not watch, the kernel
- * assumes that the return is wanted, too.) Exits are set before entries: an exit without an entry
- * is ignored.
+ * Groups of places that one link can hold. Such links cost less than perf events, and are used if
+ * the kernel has sessions. A session runs at the entry and, if the entry asks for it, at the
+ * return. Entries without a return do not use sessions: for a process that the session does not
+ * watch, the kernel assumes that the return is wanted, too. Exits are set before entries, because
+ * an exit without an entry is ignored.
  */
 enum group_kind { GROUP_EXIT, GROUP_ENTRY, GROUP_SESSION, GROUPS };
 
@@ -98,7 +98,7 @@ static int attach_event(struct watch *w, const char *path, uint64_t offset, uint
 	struct hub *hub = w->hub;
 	int r = 0;
 
-	/* The return first: a return without an entry is ignored. */
+	/* Probe the return first: a return without an entry is ignored. */
 	if (returns)
 		r = attach(w, program_return(hub), path, offset, word, true);
 	return r ? r
@@ -106,7 +106,7 @@ static int attach_event(struct watch *w, const char *path, uint64_t offset, uint
 			  false);
 }
 
-/* On kernels without cookies, the word is found by the address. */
+/* Registers the place's word by its address, for kernels without cookies. */
 static int probes_place(struct watch *w, const struct ebpf_module *m, uint64_t offset,
 			uint64_t word)
 {

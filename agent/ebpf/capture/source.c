@@ -1,6 +1,6 @@
 /*
- * What a watched process has recorded, as a source of runs (agent/core/capture.h). Runs in the
- * drain thread, under the stream's lock.
+ * Delivers what the kernel has recorded of a watched process, as a source of runs
+ * (agent/core/capture.h). It works in the drain thread, under the stream's lock.
  *
  * A round looks at new and ended threads, reads the ring to its end, and then closes the accounts
  * of ended threads. Records are in the ring in the order of their reservation, which may differ
@@ -24,7 +24,7 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define ROUND_MOST   65536 /* records in a round: other threads wait for the lock */
+#define ROUND_MOST   65536 /* most records in a round, because other threads wait for the lock */
 #define EVENT_MREMAP 13	   /* proto/event.h */
 #define EVENT_MUNMAP 36
 
@@ -83,8 +83,8 @@ static void unwind(struct watch *w, const struct capture_raw *raw)
 		w->pcs[w->raw_count++] = HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED;
 }
 
-/* True if the modules were known at the time of the event. For a stack that the agent walks, they
- * must also be unchanged now. */
+/* Returns true if the modules were known at the time of the event. For a stack that the agent
+ * walks, they must also be unchanged now. */
 static bool is_sure(const struct watch *w, const struct capture_record *r)
 {
 	return w->table_sure && w->table == r->loads &&
@@ -135,8 +135,8 @@ static void source_put_stack(struct watch *w, const struct capture_record *r, st
 	w->pcs_used |= has && to->pcs == w->pcs;
 }
 
-/* Puts the end of the range that an mremap was given, at the time of the call, but not before the
- * reported watermark. */
+/* Puts the end of an mremap's old range, at the time of the call, but not before the reported
+ * watermark. */
 static void put_old_range(struct watch *w, struct run *run, const struct capture_record *r,
 			  const struct run_item *of)
 {
@@ -295,7 +295,7 @@ static bool source_take(struct watch *w, uint32_t *ret_count)
 	return w->exec_next != 0;
 }
 
-/* Everything before this call of the loader is delivered: lets the loader go on. */
+/* Lets the loader go on, because everything before this call of the loader is delivered. */
 static void answer(struct watch *w, uint32_t call)
 {
 	w->call = call;
@@ -304,7 +304,7 @@ static void answer(struct watch *w, uint32_t call)
 	__atomic_store_n(&w->shared->answered, call, __ATOMIC_RELEASE);
 }
 
-/* Takes the records of the heap that no older one can precede. Returns false if the run must be
+/* Takes the records of the heap that no older record can precede. Returns false if the run must be
  * taken first. */
 static bool take_records(struct watch *w, struct run *run, bool all)
 {
@@ -359,7 +359,7 @@ static void watch_fill(struct capture_source *source, bool final, struct run *ru
 
 	w->pcs_used = false;
 	if (w->release_due)
-		source_release(w); /* what the last run had */
+		source_release(w); /* release the records of the last run */
 	w->release_due = false;
 	if ((w->modules_due && loads_put(w, run, now)) ||
 	    (!w->in_round && !begin_round(w, run, final, now)) || !read_ring(w, run, final, &empty))
@@ -370,7 +370,7 @@ static void watch_fill(struct capture_source *source, bool final, struct run *ru
 	w->told_ns = watch_ns(w, w->limit);
 	run->complete = true;
 	run->until_ns = w->told_ns;
-	/* (An exec without a record: there was no room for it, or recording had not begun.) */
+	/* An exec has no record if the ring had no room for it, or if recording had not begun. */
 	run->exec = done && !w->exec_told && (w->exec_next || image != w->image);
 	w->exec_told |= run->exec;
 	run->more = run->exec || (final ? !done || !w->round_final : w->round >= ROUND_MOST);
@@ -413,7 +413,7 @@ static void watch_seal(struct capture_source *source, const struct capture_accou
 	(void)account;
 }
 
-/* Probes in files that the new program maps, too, already work. */
+/* Begins the new program. Probes in files that it maps, too, already work. */
 static void watch_begin_image(struct capture_source *source, uint32_t image,
 			      const struct target_info *target)
 {
@@ -423,7 +423,7 @@ static void watch_begin_image(struct capture_source *source, uint32_t image,
 	(void)target;
 	w->image++;
 	w->epoch++;
-	/* (Without a record of the exec the ring is empty.) */
+	/* Without a record of the exec, the ring is empty. */
 	w->image_table =
 		w->exec_next ? w->exec_loads : __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
 	if (w->exec_next) {

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Included first wherever the engine of agent/unwind is compiled for other processes. It renames
- * the engine's functions, so that a program can contain both variants, and redirects reads of a
- * stack to remote_process_load.
+ * Adapts the engine of agent/unwind to other processes. Every file of that build includes it first.
+ * It renames the engine's functions, so that a program can contain both variants, and redirects
+ * reads of a stack to remote_process_load.
  */
 #include "agent/unwind/arch/arch.h"
 
