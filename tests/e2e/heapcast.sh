@@ -171,8 +171,9 @@ for command in "report" "ledger" "top --value peak" "leaks" "temporary" "timelin
 	"$HEAPCAST" $command $file >out 2>&1 </dev/null || [ $? -lt 4 ] || fail "heapcast $command: $(cat out)"
 	! former_names out >wrong || fail "heapcast $command: $(cat wrong)"
 done
-# A cut recording is told of with the command that says more.
-head -c $(($(stat -c %s r.heapcast) - 3)) r.heapcast >cut.heapcast
+# A cut recording (behind its first frame) is told of with the command that says more.
+"$HEAPCAST" run --quiet --output long.heapcast -- sh -c 'sleep 1.2; x=$(ls); sleep 1.2; y=$(ls)'
+head -c $(($(stat -c %s long.heapcast) - 3)) long.heapcast >cut.heapcast
 for command in report ledger top leaks diff; do
 	# shellcheck disable=SC2046
 	"$HEAPCAST" "$command" $([ $command != diff ] || echo --base r.heapcast) cut.heapcast >out 2>&1 || [ $? -lt 4 ] || fail "heapcast $command: $(cat out)"
