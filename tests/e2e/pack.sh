@@ -78,7 +78,7 @@ refused() { # STATUS TEXT ARG...
 	assert_contains "pack $*" err.txt "$text"
 }
 cp packed.heapcast kept
-refused 2 "--output FILE says" packed.heapcast
+refused 2 "the file to write is missing: --output FILE" packed.heapcast
 refused 2 "is there already" -o packed.heapcast plain.heapcast
 refused 2 "is what is read" --force -o packed.heapcast packed.heapcast
 cmp kept packed.heapcast || fail "what was there was written to"
