@@ -350,7 +350,8 @@ void agent_close(struct agent *a)
 		for (uint32_t i = 0; i < a->budget.links; i++)
 			link_close(&a->link[i]);
 		uv_walk(&a->loop, close_handle, NULL);
-		uv_run(&a->loop, UV_RUN_DEFAULT);
+		while (uv_run(&a->loop, UV_RUN_DEFAULT))
+			; /* it returns early once if uv_stop was called */
 		uv_loop_close(&a->loop);
 	}
 	for (uint32_t i = 0; a->session && i < a->budget.slots; i++) {

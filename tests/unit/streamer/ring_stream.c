@@ -100,6 +100,7 @@ static void test_another(void **state)
 		descriptors = descriptors_open();
 		assert_int_equal(take_up(&b, fd), -ESRCH);
 		assert_int_equal(descriptors_open(), descriptors - 1);
+		frame_decoder_free(b.decoder);
 		bench_begin(&b, 64); /* the place is free */
 	}
 }
