@@ -1,7 +1,7 @@
 # These ask much of the kernel: an emulator shows itself instead of the program, and lacks some of it.
 set(natively)
 if(CMAKE_CROSSCOMPILING)
-	set(natively access agent agent_collectors beacon children control_socket dialer dialer_turned drain handshake life listener observer programs session_file target)
+	set(natively access agent agent_collectors beacon children control_socket dialer dialer_turned drain handshake life listener observer programs session_file symbol_place_debug target)
 endif()
 # Reads code of x86-64.
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
