@@ -90,20 +90,6 @@ static void recent_add(struct short_lived *s, const struct short_pair *pair)
 	s->next = (s->next + 1) % SHORT_RECENT;
 }
 
-/* Keeps blocks at `address` that were freed after `time_ns`. */
-static void recent_take_back(struct short_lived *s, uint64_t address, uint64_t time_ns)
-{
-	for (unsigned i = 0; i < SHORT_RECENT; i++) {
-		struct short_pair *pair = &s->recent[i];
-
-		if (pair->address != address || pair->time_ns <= time_ns)
-			continue;
-		unflag(s, pair->birth, SHORT_DROP);
-		unflag(s, pair->death, SHORT_DROP);
-		pair->address = 0;
-	}
-}
-
 /* ---- addresses ---- */
 
 static void short_lived_forget(struct short_lived *s, uint64_t address)
@@ -161,6 +147,45 @@ static struct short_block *short_lived_note(struct short_lived *s, uint64_t addr
 	return &s->blocks[at - 1];
 }
 
+/* ---- pairs that are taken back ---- */
+
+static void pair_take_back(struct short_lived *s, struct short_pair *pair);
+
+/* Keeps the block that event `birth` put at `address`. */
+static void keep_block(struct short_lived *s, uint64_t address, uint64_t birth)
+{
+	struct short_block *b = short_lived_known(s, address);
+
+	if (b && b->event == birth)
+		b->stays = true;
+	for (unsigned i = 0; i < SHORT_RECENT; i++)
+		if (s->recent[i].address == address && s->recent[i].birth == birth)
+			pair_take_back(s, &s->recent[i]);
+}
+
+/*
+ * A reallocation that is not cut needs its new block. If that was dropped, its pair is newer than
+ * this one, so it is still in the ring.
+ */
+static void pair_take_back(struct short_lived *s, struct short_pair *pair)
+{
+	const struct short_pair p = *pair;
+
+	pair->address = 0;
+	unflag(s, p.birth, SHORT_DROP);
+	unflag(s, p.death, p.became ? SHORT_CUT : SHORT_DROP);
+	if (p.became)
+		keep_block(s, p.became, p.death);
+}
+
+/* Keeps blocks at `address` that ended after `time_ns`. */
+static void recent_take_back(struct short_lived *s, uint64_t address, uint64_t time_ns)
+{
+	for (unsigned i = 0; i < SHORT_RECENT; i++)
+		if (s->recent[i].address == address && s->recent[i].time_ns > time_ns)
+			pair_take_back(s, &s->recent[i]);
+}
+
 /* ---- events ---- */
 
 /* The current event. */
@@ -198,6 +223,8 @@ static void take_doubtful(struct short_lived *s, const struct at_hand *h, uint64
 	bool surely_last =
 		h->e->thread == b->thread || time_ns > b->time_ns + REPAIR_NS + s->tick_ns;
 
+	if (time_ns < b->time_ns)
+		recent_take_back(s, address, time_ns);
 	b->stays = true;
 	if (b->births > 1 && !surely_last)
 		b->births--;
@@ -234,8 +261,8 @@ static int short_lived_take_death(struct short_lived *s, const struct at_hand *h
 		return 0;
 	}
 	flag(s, b->event, SHORT_DROP);
-	if (h->e->class == EVENT_CLASS_FREE)
-		recent_add(s, &(struct short_pair){address, time_ns, b->event, h->number});
+	recent_add(s, &(struct short_pair){address, time_ns, b->event, h->number,
+					   h->e->class == EVENT_CLASS_FREE ? 0 : h->e->address});
 	short_lived_forget(s, address);
 	s->in_batch++;
 	return 1;

@@ -17,8 +17,9 @@
  * cuts off; and everything in a batch with an exec.
  *
  * Events come in the order in which they ended. A reallocation takes its block at the time of its
- * call. If the time of a free of the new block is too early, the free is seen first and taken for
- * the end of the old block. The pairs that were dropped last can therefore be taken back.
+ * call. If the end of the new block, a free or a reallocation, has a time that is too early, it is
+ * seen first and taken for the end of the old block. The pairs that were dropped last can therefore
+ * be taken back.
  *
  * Memory holds an entry per block in use. The flags, two bits per event, are in an unnamed file.
  */
@@ -36,8 +37,9 @@
 #define SHORT_RECENT 64
 
 struct short_pair {
-	uint64_t address, time_ns; /* address and time of the free */
+	uint64_t address, time_ns; /* address and time of the end */
 	uint64_t birth, death;	   /* numbers of the events */
+	uint64_t became;	   /* the address that a reallocation returned; 0: it was freed */
 };
 
 struct short_lived {
