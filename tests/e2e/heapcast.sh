@@ -188,7 +188,7 @@ perl -0777 -ne 'while (/\b((?:fprintf|printf|fputs|puts)\s*\((?:\s*std(?:out|err
 [ ! -s wrong ] || fail "commands printed as the sources name them: $(cat wrong)"
 
 # Where nothing matches, that is said, and in words with the option that was typed.
-for command in report top temporary tree histogram; do
+for command in report top temporary tree histogram timeline "timeline --by site" "diff --base r.heapcast"; do
 	says 0 "Nothing matches the filters" $command --size-min 1G r2.heapcast
 	assert_contains "heapcast $command" said "(of "
 	! grep -qE "SIZE|Sizes|FRAME|allocated  " said || fail "$command has headings of nothing: $(cat said)"

@@ -146,6 +146,8 @@ static int diff_print(struct question *q)
 
 	incomplete_print("base", &q->base->recorded.completeness);
 	incomplete_print("new", &q->recorded.completeness);
+	if (!matches_print(q, d->base.blocks + d->now.blocks))
+		return EXIT_DONE;
 	print_totals(q, d);
 	if (d->count) {
 		putchar('\n');

@@ -123,6 +123,16 @@ static int timeline_draw(struct question *q, const struct told_timeline *t, bool
 		     : output_write(q->command, q->options->output, q->options->force, &out);
 }
 
+/* Most blocks in use, added up over the buckets: 0 if there were none. */
+static uint64_t timeline_blocks(const struct timeline *t)
+{
+	uint64_t blocks = 0;
+
+	for (uint32_t i = 0; i < t->count; i++)
+		blocks += t->list[i].blocks_max;
+	return blocks;
+}
+
 static void print_table(const struct timeline *t)
 {
 	putchar('\n');
@@ -139,6 +149,8 @@ static int timeline_print(struct question *q)
 	if (q->options->output)
 		return timeline_draw(q, &over->told, over->bands.asked);
 	header_print(q);
+	if (!matches_print(q, timeline_blocks(&over->told.timeline)))
+		return EXIT_DONE;
 	snprintf(heading, sizeof(heading), "In use%s%s",
 		 q->value == VALUE_LEAKED ? ", of what was " : "",
 		 q->value == VALUE_LEAKED ? q->recorded.unfreed : "");
