@@ -139,6 +139,7 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 						 : (uid_t)o->output_owner,
 			 .follow = o->follow,
 			 .cull_ns = o->cull_ns,
+			 .tags = o->tags,
 			 .observe = {.figures_ns = o->figures_interval_ns,
 				     .maps_ns = o->gather_maps ? o->maps_interval_ns : 0,
 				     .allocator = o->allocator_figures},

@@ -181,6 +181,7 @@ int settle(void *context, const char *text, size_t length, bool same_files,
 	int r;
 
 	asked.from = (struct option_sources){0};
+	asked.tags = (struct tags){0};
 	r = variables_read(&asked, COMMAND_PROGRAM, &from, &err);
 	if (!r) {
 		check_files(&asked, own, same_files, say);
@@ -195,6 +196,8 @@ int settle(void *context, const char *text, size_t length, bool same_files,
 	if (r < 0)
 		return err_set(say, -EINVAL, "%s" UNRECORDED, err_get(&err, r));
 	*io = settings.each;
+	io->own_tags = settings.each.tags;
+	io->tags = own->tags;
 	io->own_output = asked_for(&asked, "output") && io->output && same_files;
 	return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/elf/elf.h"
+#include "base/proc/cgroup.h"
 #include "base/proc/file.h"
 #include "base/proc/stat.h"
 #include "heapcast.pb-c.h"
@@ -184,6 +185,25 @@ static int target_read_name(int proc, const char *file, char ret_name[16])
 	return 0;
 }
 
+/* Of several hierarchies, that of version 2 counts; where it is not used, systemd's own. */
+static void read_cgroup(int folder, char out[TARGET_CGROUP_MAX])
+{
+	const char *path = NULL;
+	struct proc_cgroup cgroup;
+	char text[4096];
+
+	*out = '\0';
+	if (proc_read(folder, "cgroup", text, sizeof(text)) <= 0)
+		return;
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		if (proc_cgroup_parse(line, &cgroup) &&
+		    (!strcmp(cgroup.controllers, "name=systemd") ||
+		     (!*cgroup.controllers && (!path || strcmp(cgroup.path, "/") != 0))))
+			path = cgroup.path;
+	if (path && strlen(path) < TARGET_CGROUP_MAX)
+		snprintf(out, TARGET_CGROUP_MAX, "%s", path);
+}
+
 int target_read(pid_t pid, struct target_info *ret)
 {
 	cleanup(cleanup_close) int proc = proc_open(pid);
@@ -203,6 +223,7 @@ int target_read(pid_t pid, struct target_info *ret)
 	n = proc_read(proc, "cmdline", info.arguments, sizeof(info.arguments));
 	info.arguments_length = n > 0 ? (uint32_t)n : 0;
 	target_read_name(proc, "comm", info.comm);
+	read_cgroup(proc, info.cgroup);
 	read_machine(proc, &info);
 	info.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	set_name(&info);
@@ -269,6 +290,22 @@ static bool environment_has(pid_t pid, const char *text)
 		memmove(piece, piece + kept - n, (size_t)n);
 		kept = (size_t)n;
 	}
+	return false;
+}
+
+bool target_variable(pid_t pid, const char *name, char *out, size_t size)
+{
+	cleanup(cleanup_close) int proc = proc_open(pid);
+	int fd = proc < 0 ? proc : proc_open_file(proc, "environ");
+	cleanup(cleanup_fclose) FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	cleanup(cleanup_free) char *entry = NULL;
+	size_t room = 0, length = strlen(name);
+
+	if (fd >= 0 && !file)
+		close(fd);
+	while (file && getdelim(&entry, &room, '\0', file) > 0)
+		if (!strncmp(entry, name, length) && entry[length] == '=')
+			return (size_t)snprintf(out, size, "%s", entry + length + 1) < size;
 	return false;
 }
 

@@ -9,6 +9,7 @@
 #define TARGET_PATH_MAX	     1024
 #define TARGET_NAME_MAX	     64
 #define TARGET_ARGUMENTS_MAX 4096
+#define TARGET_CGROUP_MAX    256
 
 struct target_info {
 	pid_t pid, parent;
@@ -19,7 +20,8 @@ struct target_info {
 	char executable[TARGET_PATH_MAX];
 	char arguments[TARGET_ARGUMENTS_MAX]; /* as in /proc/PID/cmdline: each ends with NUL */
 	uint32_t arguments_length;
-	const char *architecture; /* static string */
+	char cgroup[TARGET_CGROUP_MAX]; /* path of its control group; "" if unknown or too long */
+	const char *architecture;	/* static string */
 	uint32_t pointer_bits;
 	bool big_endian;
 	uint32_t page_size;
@@ -68,6 +70,9 @@ int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks);
 int target_thread_name(pid_t pid, pid_t tid, char ret_name[16]);
 /* Returns the number of threads of the process; 0 if it is gone. */
 uint32_t target_threads(pid_t pid);
+/* Copies the value of a variable that the process was started with. Returns false if it has none,
+ * if the value is too long, or if the agent may not read the environment. */
+bool target_variable(pid_t pid, const char *name, char *out, size_t size);
 /* Counts the other processes that were started with this "NAME=value" in their environment, among
  * those whose environment the agent may read. */
 uint32_t target_count_with(const char *variable);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "agent/core/board.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "heapcast.pb-c.h"
@@ -197,6 +198,23 @@ const char *agent_file_of(const struct agent *a, pid_t pid)
 	return NULL;
 }
 
+/* Gives programs that are recorded already the agent's new tags. */
+static void agent_tag(struct agent *a)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		struct session *s = &a->session[i];
+
+		if (stream_state(&s->stream) == STREAM_FREE)
+			continue;
+		pthread_mutex_lock(&s->stream.lock);
+		s->settings.tags = a->settings.each.tags;
+		if (s->stream.state == STREAM_LIVE)
+			session_tag(s);
+		pthread_mutex_unlock(&s->stream.lock);
+	}
+	drain_kick(&a->drain);
+}
+
 void agent_change(struct agent *a, const struct agent_settings *wanted)
 {
 	struct agent_settings s = *wanted;
@@ -221,6 +239,7 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	a->files.policy = s.symbols;
 	a->host.orders = s.orders;
 	control_socket_admit(&a->control_socket, access_others(&s.access));
+	agent_tag(a);
 	agent_share_links(a);
 	if (turn)
 		agent_turn_links(a);
@@ -256,6 +275,7 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 			    .spool = {.fd = -1, .lock = -1},
 			    .orphans = {.index = -1}};
 	control_socket_init(&a->control_socket);
+	board_name();			      /* before other threads ask */
 	setenv("UV_THREADPOOL_SIZE", "1", 0); /* the thread resolves names and reads symbol files */
 	r = agent_open_keys(a, err);
 	if (!r)

@@ -47,6 +47,8 @@ struct session_settings {
 	uid_t output_owner; /* owner of new files; -1: the agent's own user */
 	bool follow;	    /* record its children, too */
 	uint64_t cull_ns;
+	struct tags tags;     /* of every program of this agent */
+	struct tags own_tags; /* that the program has set itself; these count more */
 	struct observer_settings observe;
 	struct ring_settings ring;
 };
@@ -402,6 +404,10 @@ int session_settle(struct agent *agent, struct session *session,
 void session_say(struct agent *agent, struct handshake_client *client, struct err_text *say);
 /* session_note writes the settings into the ring. session_recall reads them back. */
 void session_note(const struct session *session);
+/* Gives the session's stream its settings, and its tags alone. The caller holds the stream's
+ * lock. */
+void session_settle_stream(struct session *session);
+void session_tag(struct session *session);
 void session_recall(struct agent *agent, struct session *session);
 
 /* session_file.c */

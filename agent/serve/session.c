@@ -178,7 +178,7 @@ int session_attach(struct agent *a, const struct target_info *target,
 	r = stream_prepare(&s->stream, target, &settings);
 	if (!r) {
 		stream_begin(&s->stream, capture, 1);
-		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
+		session_settle_stream(s);
 	}
 	pthread_mutex_unlock(&s->stream.lock);
 	if (!r)
@@ -214,7 +214,7 @@ static int session_open_stream(struct agent *a, struct session *s, const struct 
 	pthread_mutex_lock(&s->stream.lock);
 	r = ring_stream_open(&s->stream, &s->ring, target, &settings, &ring);
 	if (!r)
-		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
+		session_settle_stream(s);
 	pthread_mutex_unlock(&s->stream.lock);
 	return r;
 }
@@ -295,7 +295,7 @@ int session_take_up(struct agent *a, const struct target_info *target, int lock)
 	}
 	if (!r) {
 		session_recall(a, s);
-		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
+		session_settle_stream(s);
 	}
 	pthread_mutex_unlock(&s->stream.lock);
 	if (!r)

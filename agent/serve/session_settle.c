@@ -54,6 +54,20 @@ int session_settle(struct agent *a, struct session *s, const struct handshake_cl
 	return r;
 }
 
+void session_tag(struct session *s)
+{
+	struct tags tags = s->settings.tags;
+
+	tags_join(&tags, &s->settings.own_tags);
+	stream_tag(&s->stream, &tags);
+}
+
+void session_settle_stream(struct session *s)
+{
+	stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
+	session_tag(s);
+}
+
 /* Returns true if the process was not told before, in this image or an earlier one, and notes that
  * it is told now. Returns false if the process is gone. */
 static bool session_settle_tell(struct agent *a, pid_t pid)
@@ -106,8 +120,11 @@ void session_recall(struct agent *a, struct session *s)
 {
 	const struct ring_home copy = session_ring(s)->home, *home = &copy;
 	struct session_settings *set = &s->settings;
+	char tags[TAGS_BYTES];
 
 	*set = a->settings.each;
+	if (target_variable(s->stream.target.pid, "HEAPCAST_TAG", tags, sizeof(tags)))
+		tags_add(&set->own_tags, tags, NULL);
 	set->follow = home->follow != 0;
 	set->observe.allocator = set->observe.allocator && home->allocator;
 	if (set->observe.figures_ns && home->figures_ns)

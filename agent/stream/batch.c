@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "agent/core/board.h"
 #include "agent/stream/stream.h"
 #include "agent/core/clock.h"
 #include "heapcast.pb-c.h"
@@ -135,6 +136,11 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	m->protocol = PROTOCOL_VERSION;
 	m->cull_ns = s->cull.time_ns;
 	m->flight_ns = s->flight.window_ns;
+	m->cgroup = batch_bytes_of(t->cgroup, strlen(t->cgroup));
+	m->board = (char *)(uintptr_t)board_name();
+	m->tag = take(p, TAGS_MAX * sizeof(*m->tag));
+	for (const char *tag = NULL; (tag = tags_next(&s->tags, tag));)
+		m->tag[m->n_tag++] = batch_bytes_of(tag, strlen(tag));
 	batch->process = m;
 }
 

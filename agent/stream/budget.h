@@ -33,7 +33,7 @@ struct err_text;
 #define BUDGET_LIMIT_MIN (2u << 20)
 #define BUDGET_SLOTS_MAX 256
 /* Memory of a struct session, in addition to the place's own memory. */
-#define BUDGET_SESSION_BYTES (36u << 10)
+#define BUDGET_SESSION_BYTES (37u << 10)
 /* Bytes of a batch's room for definitions that Figures take; the maps get the rest. */
 #define MAPS_BESIDE 2560
 

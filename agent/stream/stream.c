@@ -346,6 +346,13 @@ void stream_settle(struct stream *s, const struct observer_settings *observe, ui
 		s->cull.time_ns = cull_ns;
 }
 
+void stream_tag(struct stream *s, const struct tags *tags)
+{
+	s->process_news |= s->tags.length != tags->length ||
+			   memcmp(s->tags.text, tags->text, tags->length) != 0;
+	s->tags = *tags;
+}
+
 void stream_close(struct stream *s)
 {
 	s->source->ops->close(s->source);

@@ -25,6 +25,7 @@
 #include "agent/core/modules.h"
 #include "agent/spool/spool.h"
 #include "agent/core/stacks.h"
+#include "agent/core/tags.h"
 #include "agent/hold/sums.h"
 #include "agent/core/target.h"
 #include "agent/core/threads.h"
@@ -81,6 +82,7 @@ struct stream {
 	bool has_parent;
 	uint32_t image;
 	bool process_news;
+	struct tags tags;  /* of the program, its own included */
 	bool exec_pending; /* set by the main loop: drain the old image, then clear it */
 
 	struct capture_source *source; /* of the events; NULL: the stream is FREE */
@@ -251,6 +253,9 @@ void stream_close(struct stream *stream);
  * it. Call this directly after the stream was opened, with the lock held. */
 void stream_settle(struct stream *stream, const struct observer_settings *observe,
 		   uint64_t cull_ns);
+/* Sets the tags. If they change, collectors get them with the next batch. The caller holds the
+ * lock. */
+void stream_tag(struct stream *stream, const struct tags *tags);
 /* LIVE to ENDING: the process has ended. */
 void stream_end(struct stream *stream, const struct target_end *end);
 

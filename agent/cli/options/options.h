@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/core/tags.h"
 #include "base/cli/options.h"
 
 struct err_text;
@@ -71,7 +72,8 @@ struct options {
 	uint64_t cull_memory;			/* 0: the default share */
 	const char *key, *cert, *cert_key, *ca; /* names of files */
 	const char *keys; /* folder of keys by pairing; NULL: the default; "": none */
-	bool paired;	  /* pairing keys exist and are used (command_secure) */
+	struct tags tags;
+	bool paired; /* pairing keys exist and are used (command_secure) */
 	const char *pair, *name, *forget;
 	bool list;
 	uint64_t within_ns;

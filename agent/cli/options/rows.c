@@ -87,6 +87,23 @@ static void orders_write(const void *options, char *out, size_t size)
 	snprintf(out, size, "%s", order_policy_name(options_orders(options)));
 }
 
+static int tags_read(void *options, const char *text)
+{
+	return tags_add(&((struct options *)options)->tags, text, NULL);
+}
+
+static void tags_write(const void *options, char *out, size_t size)
+{
+	tags_text(&((const struct options *)options)->tags, out, size);
+}
+
+static const struct option_own tags_kind = {
+	.parse = tags_read,
+	.text = tags_write,
+	.size = sizeof(((struct options *)0)->tags),
+	.takes =
+		"KEY=VALUE, such as site=berlin (letters, digits, '_', '-' and '.' in KEY; 16 tags "
+		"and 256 bytes at most)"};
 static const struct option_own mode_kind = {
 	.parse = mode_read, .text = mode_write, .size = sizeof(((struct options *)0)->mode)};
 static const struct option_own maps_kind = {.parse = maps_read,
@@ -229,6 +246,9 @@ static const struct option rows[] = {
 	    "limit"),
 	ROW(EACH | FIXED, TIME, flight_pause_ns, "flight-pause", "TIME",
 	    "the least time between two of these triggers (1m)"),
+	OWN(EACH_OWN, tags, tags_kind, "tag", "KEY=VALUE[,KEY=VALUE...]",
+	    "tags of what is recorded, such as site=berlin,version=1.4, by which --select chooses "
+	    "streams; may be given more than once. A program can have HEAPCAST_TAG of its own"),
 	ROW(COMMAND_RUN | COMMAND_ATTACH, FLAG, quiet, "quiet", NULL, "no summary at the end"),
 	ROW(COMMAND_RUN | NOT_IN_FILE, FLAG, report, "report", NULL,
 	    "print the whole report at the end (`heapcast run`, into a file)"),

@@ -69,7 +69,10 @@ static bool value_text(const struct options *o, size_t index, char *out, size_t 
 		return true;
 	case OPTION_KIND_OWN:
 		row->own->text(o, out, size);
-		return true;
+		if (*out || given)
+			return true;
+		snprintf(out, size, NOT_SET);
+		return false;
 	case OPTION_KIND_LIST:
 	case OPTION_KIND_PAIR:
 		break; /* the daemon has none */
