@@ -32,6 +32,7 @@ static const char help[] =
 	"Collect, on the machine where you look at it:\n"
 	"  gather      find agents on the network and store what they record\n"
 	"  list        the recordings that there are\n"
+	"  tag         tags of streams, by which --select chooses\n"
 	"  pair        give a board a key, so that strangers learn nothing\n"
 	"  pairs       the boards that have a key; takes keys back\n"
 	"  ctl         order recorded programs: stop, start, mode, snapshot, mark\n"

@@ -17,7 +17,7 @@
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
-#define CATALOGUE_VERSION 4
+#define CATALOGUE_VERSION 5
 #define BUSY_MS		  5000
 
 #define COLUMNS                                                                                    \
@@ -25,7 +25,7 @@
 	"events, "                                                                                 \
 	"recording_bytes, "                                                                        \
 	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks, incomplete, summed_bytes, "  \
-	"checksum"
+	"board, cgroup, build, tags, checksum"
 
 static const char schema[] =
 	"CREATE TABLE streams (id BLOB PRIMARY KEY, name TEXT, executable TEXT, "
@@ -34,7 +34,7 @@ static const char schema[] =
 	"INTEGER, recording_bytes INTEGER,"
 	" incarnation INTEGER, next_batch INTEGER, ended INTEGER, "
 	"in_use_bytes INTEGER, in_use_blocks INTEGER, incomplete TEXT, summed_bytes INTEGER, "
-	"checksum INTEGER"
+	"board TEXT, cgroup TEXT, build TEXT, tags TEXT, checksum INTEGER"
 	") WITHOUT ROWID;"
 	"CREATE INDEX by_start ON streams (start_wall_ns);";
 
@@ -133,11 +133,12 @@ static int catalogue_prepare(struct catalogue *c)
 				   SQLITE_PREPARE_PERSISTENT, &c->get, NULL);
 
 	if (r == SQLITE_OK)
-		r = sqlite3_prepare_v3(c->db,
-				       "INSERT OR REPLACE INTO streams (id, " COLUMNS
-				       ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-				       "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
-				       -1, SQLITE_PREPARE_PERSISTENT, &c->put, NULL);
+		r = sqlite3_prepare_v3(
+			c->db,
+			"INSERT OR REPLACE INTO streams (id, " COLUMNS
+			") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+			"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+			-1, SQLITE_PREPARE_PERSISTENT, &c->put, NULL);
 	return r == SQLITE_OK ? 0 : sqlite_errno(r);
 }
 
@@ -274,6 +275,8 @@ static uint64_t checksum_of(const struct stream_id *id, const struct totals *t)
 	checksum = XXH3_64bits_withSeed(numbers, sizeof(numbers), checksum);
 	checksum = add_text(add_text(checksum, t->executable), t->command_line);
 	checksum = add_text(add_text(checksum, t->host), t->architecture);
+	checksum = add_text(add_text(checksum, t->labels.board), t->labels.cgroup);
+	checksum = add_text(add_text(checksum, t->labels.build), t->labels.tags);
 	return add_text(add_text(checksum, t->name), t->summed_up ? t->incomplete : NULL);
 }
 
@@ -312,8 +315,10 @@ static bool read_row(sqlite3_stmt *s, int first, const struct stream_id *id,
 		.in_use_blocks = column_u64(s, first + 14),
 		.incomplete = column_text(s, first + 15),
 		.summed_bytes = column_u64(s, first + 16),
+		.labels = {column_text(s, first + 17), column_text(s, first + 18),
+			   column_text(s, first + 19), column_text(s, first + 20)},
 	};
-	if (column_u64(s, first + 17) == checksum_of(id, ret_totals))
+	if (column_u64(s, first + 21) == checksum_of(id, ret_totals))
 		return true;
 	totals_done(ret_totals);
 	return false;
@@ -400,7 +405,11 @@ int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct 
 		bind_text(c->put, 17, t->incomplete);
 		sqlite3_bind_int64(c->put, 18, (sqlite3_int64)t->summed_bytes);
 	}
-	sqlite3_bind_int64(c->put, 19, (sqlite3_int64)checksum_of(id, t));
+	bind_text(c->put, 19, t->labels.board);
+	bind_text(c->put, 20, t->labels.cgroup);
+	bind_text(c->put, 21, t->labels.build);
+	bind_text(c->put, 22, t->labels.tags);
+	sqlite3_bind_int64(c->put, 23, (sqlite3_int64)checksum_of(id, t));
 	r = sqlite3_step(c->put);
 	sqlite3_reset(c->put);
 	sqlite3_clear_bindings(c->put);

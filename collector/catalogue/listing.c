@@ -16,6 +16,7 @@
 #include "collector/derive/recording_parts.h"
 #include "collector/catalogue/snapshots.h"
 #include "collector/catalogue/store.h"
+#include "collector/catalogue/tag_rules.h"
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
@@ -81,16 +82,22 @@ int listing_ids(struct store *store, struct stream_id **ret_ids, size_t *ret_cou
 	return 0;
 }
 
-void store_list_free(struct stream_summary *list, size_t count)
+void store_list_drop(struct stream_summary *list, size_t from, size_t count)
 {
-	for (size_t i = 0; list && i < count; i++) {
+	for (size_t i = from; list && i < count; i++) {
 		free(list[i].name);
 		free(list[i].executable);
 		free(list[i].command_line);
 		free(list[i].host);
 		free(list[i].architecture);
+		labels_done(&list[i].labels);
 		free(list[i].incomplete);
 	}
+}
+
+void store_list_free(struct stream_summary *list, size_t count)
+{
+	store_list_drop(list, 0, count);
 	free(list);
 }
 
@@ -110,6 +117,10 @@ static void summary_fill(struct stream_summary *s, const struct stream_id *id, s
 		.command_line = text_or_empty(take_ptr(t->command_line)),
 		.host = text_or_empty(take_ptr(t->host)),
 		.architecture = text_or_empty(take_ptr(t->architecture)),
+		.labels = {text_or_empty(take_ptr(t->labels.board)),
+			   text_or_empty(take_ptr(t->labels.cgroup)),
+			   text_or_empty(take_ptr(t->labels.build)),
+			   text_or_empty(take_ptr(t->labels.tags))},
 		.pid = t->pid,
 		.start_wall_ns = t->start_wall_ns,
 		.last_ns = t->last_ns,
@@ -266,6 +277,9 @@ static int make_list(struct listing *l, struct err_text *err)
 	catalogue_each(l->store->catalogue, add_known, l);
 	r = add_others(l);
 	qsort(l->list, l->count, sizeof(*l->list), listing_by_start);
+	/* Without the collector's own tags, streams can still be listed. */
+	if (!r && tag_rules_apply(l->store->path, l->list, l->count, NULL) == -ENOMEM)
+		r = -ENOMEM;
 	return r;
 }
 

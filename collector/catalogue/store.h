@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/recording/labels.h"
 #include "collector/recording/stream_id.h"
 
 struct err_text;
@@ -69,7 +70,8 @@ struct stream_summary {
 	char *command_line; /* arguments joined by blanks */
 	char *host;
 	char *architecture;
-	uint32_t pid; /* 0: no program was recorded here, it was imported */
+	struct labels labels; /* the collector's own tags included (tag_rules.h) */
+	uint32_t pid;	      /* 0: no program was recorded here, it was imported */
 	uint64_t start_wall_ns;
 	uint64_t last_ns; /* stream time of the last batch */
 	uint64_t events;
@@ -88,6 +90,15 @@ int store_list(struct store *store, struct stream_summary **ret_list, size_t *re
 int store_list_quickly(struct store *store, struct stream_summary **ret_list, size_t *ret_count,
 		       struct err_text *err);
 void store_list_free(struct stream_summary *list, size_t count);
+/* Frees the lines from `from` on; the list keeps the others. */
+void store_list_drop(struct stream_summary *list, size_t from, size_t count);
+/* Lists the streams that `select` chooses (select.h); `in_use` as for store_list, else as for
+ * store_list_quickly. */
+int store_list_selected(struct store *store, const char *select, bool in_use,
+			struct stream_summary **ret_list, size_t *ret_count, struct err_text *err);
+/* Like store_find, among these streams. `last` is the newest of them. */
+int store_find_selected(struct store *store, const char *select, const char *name, char **ret_path,
+			struct err_text *err);
 
 /* Removes streams that have ended, the oldest first: those that got nothing for longer than
  * `keep_ns`, and then more until all streams together take at most `keep_bytes` (0: no limit). It

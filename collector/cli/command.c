@@ -33,8 +33,15 @@
 #define OPTION_DATA                                                                                \
 	OPTION_TEXT(struct common_options, data, "data", "DIR",                                    \
 		    "folder of the recordings (" DEFAULT_DATA ")")
-#define OPTIONS_COMMON                                                                             \
+#define OPTIONS_FOLDER                                                                             \
 	OPTION_DATA, OPTION_FLAG(struct common_options, json, "json", "print JSON instead of text")
+#define OPTIONS_COMMON                                                                             \
+	OPTIONS_FOLDER, OPTION_TEXT(struct common_options, select, "select", "'NAME=PATTERN...'",  \
+				    "only streams that match all of these; STREAM is the newest "  \
+				    "of them, or one of them. NAME: id, name, executable, host, "  \
+				    "architecture, board, cgroup, service, build, pid, state, "    \
+				    "version, tag:KEY; != for what must not match; * and ? in "    \
+				    "PATTERN; a,b for either")
 #define OPTIONS_ANSWER                                                                             \
 	OPTIONS_COMMON,                                                                            \
 		OPTION_TEXT(struct common_options, pager, "pager", "CMD",                          \
@@ -43,6 +50,7 @@
 			    "print it on the terminal as it comes")
 
 const struct option data_table[] = {OPTION_DATA, {0}};
+const struct option folder_table[] = {OPTIONS_FOLDER, {0}};
 const struct option common_table[] = {OPTIONS_COMMON, {0}};
 const struct option answer_table[] = {OPTIONS_ANSWER, {0}};
 const struct option asking_table[] = {
@@ -221,6 +229,18 @@ static int find_in_store(const char *data, const char *stream, char **ret_path,
 	return r;
 }
 
+static int find_selected(const struct common_options *options, const char *stream, char **ret_path,
+			 struct err_text *err)
+{
+	struct store *store = NULL;
+	int r = store_open(options->data, STORE_READ, &store, err);
+
+	if (!r)
+		r = store_find_selected(store, options->select, stream, ret_path, err);
+	store_close(store);
+	return r;
+}
+
 static int no_such_stream(const char *stream, struct err_text *err)
 {
 	return err_set(err, -ENOENT,
@@ -234,6 +254,12 @@ int command_find_stream(const struct common_options *options, const char *stream
 {
 	int r;
 
+	if (options->select && store_name_is_path(stream))
+		return err_set(err, -EINVAL,
+			       "--select chooses among the streams in %.200s, and %.200s is a file",
+			       options->data, stream);
+	if (options->select)
+		return find_selected(options, stream, ret_path, err);
 	if (store_name_is_path(stream)) {
 		if (command_is_folder(stream, ".") && !command_is_stream(stream))
 			return find_in_folder(stream, ret_path, err);

@@ -74,13 +74,15 @@ struct common_options {
 	const char *data; /* never NULL: DEFAULT_DATA unless given */
 	bool data_only;	  /* --data was given: `last` is searched there only */
 	bool json, full_names, wide, no_pager;
-	const char *pager; /* NULL: as the environment says */
+	const char *pager;  /* NULL: as the environment says */
+	const char *select; /* NULL: all streams; see catalogue/select.h */
 };
 
 #define DEFAULT_DATA "./heapcast-data"
 
 extern const struct option data_table[];   /* --data only */
-extern const struct option common_table[]; /* --data, --json */
+extern const struct option folder_table[]; /* --data, --json */
+extern const struct option common_table[]; /* and --select, where streams are named */
 extern const struct option answer_table[]; /* and --pager, --no-pager, for long answers */
 extern const struct option asking_table[]; /* and --full-names, --wide */
 

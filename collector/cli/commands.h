@@ -6,6 +6,7 @@
 	X(pair)                                                                                    \
 	X(pairs)                                                                                   \
 	X(list)                                                                                    \
+	X(tag)                                                                                     \
 	X(ledger)                                                                                  \
 	X(report)                                                                                  \
 	X(summary)                                                                                 \

@@ -23,6 +23,10 @@ static void code_process(struct coder *c, struct process_info *p)
 	code_text(c, &p->host);
 	code_text(c, &p->architecture);
 	code_text(c, &p->agent_version);
+	code_text(c, &p->labels.board);
+	code_text(c, &p->labels.cgroup);
+	code_text(c, &p->labels.build);
+	code_text(c, &p->labels.tags);
 	code_u32(c, &p->pointer_bits);
 	code_u32(c, &p->page_size);
 	code_u32(c, &p->images);

@@ -26,6 +26,7 @@ static void process_done(struct process_info *p)
 	free(p->host);
 	free(p->architecture);
 	free(p->agent_version);
+	labels_done(&p->labels);
 	free(p->origin.format);
 	free(p->origin.tool);
 	free(p->origin.file);
@@ -119,10 +120,15 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 		memcpy(info.parent.bytes, p->parent_stream.data, sizeof(info.parent.bytes));
 		info.parent_event = p->parent_event;
 	}
-	if (set_origin(&info.origin, p->origin) < 0 || !info.name || !info.executable ||
-	    !info.command_line || !info.host || !info.architecture || !info.agent_version) {
+	if (set_origin(&info.origin, p->origin) < 0 || labels_of(p, &info.labels) < 0 ||
+	    !info.name || !info.executable || !info.command_line || !info.host ||
+	    !info.architecture || !info.agent_version) {
 		process_done(&info);
 		return -ENOMEM;
+	}
+	if (d->process.executable && !strcmp(d->process.executable, info.executable)) {
+		free(info.labels.build);
+		info.labels.build = take_ptr(d->process.labels.build);
 	}
 	process_done(&d->process);
 	d->process = info;
@@ -553,6 +559,8 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 	r = definitions_check_modules(d, batch, err);
 	if (!r && batch->process)
 		r = set_process(d, batch->process);
+	if (!r)
+		r = labels_take_build(&d->process.labels, batch, d->process.executable);
 	for (size_t i = 0; !r && i < batch->n_module; i++)
 		r = definitions_add_module(d, batch->module[i], err);
 	for (size_t i = 0; !r && i < batch->n_unload; i++)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "collector/columns/row_block.h"
+#include "collector/recording/labels.h"
 #include "collector/recording/stream_id.h"
 
 struct module_info {
@@ -56,6 +57,7 @@ struct process_info {
 	uint32_t pid, parent_pid, uid;
 	char *name; /* the usual name: "redis-server", even if its file has another name */
 	char *executable, *command_line, *host, *architecture, *agent_version;
+	struct labels labels; /* as the agent has them */
 	uint32_t pointer_bits, page_size, images;
 	uint64_t start_wall_ns;
 	uint32_t mode; /* enum Mode */

@@ -25,6 +25,7 @@ void totals_done(struct totals *t)
 	free(t->command_line);
 	free(t->host);
 	free(t->architecture);
+	labels_done(&t->labels);
 	free(t->incomplete);
 	*t = (struct totals){0};
 }
@@ -72,16 +73,22 @@ static int set_process(struct totals *t, const Heapcast__Process *p)
 		.architecture = outside_text(p->architecture, strlen(p->architecture)),
 	};
 
-	if (!fresh.name || !fresh.executable || !fresh.command_line || !fresh.host ||
-	    !fresh.architecture) {
+	if (labels_of(p, &fresh.labels) < 0 || !fresh.name || !fresh.executable ||
+	    !fresh.command_line || !fresh.host || !fresh.architecture) {
 		totals_done(&fresh);
 		return -ENOMEM;
+	}
+	if (t->executable && !strcmp(t->executable, fresh.executable)) {
+		free(fresh.labels.build);
+		fresh.labels.build = t->labels.build ? take_ptr(t->labels.build) : strdup("");
 	}
 	free(t->name);
 	free(t->executable);
 	free(t->command_line);
 	free(t->host);
 	free(t->architecture);
+	labels_done(&t->labels);
+	t->labels = fresh.labels;
 	t->name = fresh.name;
 	t->executable = fresh.executable;
 	t->command_line = fresh.command_line;
@@ -148,6 +155,9 @@ int totals_add(struct totals *t, const struct stream_id *id, const Heapcast__Bat
 		if (r < 0)
 			return r;
 	}
+	r = labels_take_build(&t->labels, batch, t->executable);
+	if (r < 0)
+		return r;
 	if (batch->number)
 		*position = (struct stream_position){batch->incarnation, batch->number + 1};
 	if (batch->events)
@@ -190,7 +200,8 @@ static bool copy_text(char **text)
 int totals_copy(const struct totals *from, struct totals *ret_to)
 {
 	struct totals to = *from;
-	bool copied = copy_text(&to.name) & copy_text(&to.executable) &
+	bool labelled = labels_copy(&from->labels, &to.labels) == 0;
+	bool copied = labelled & copy_text(&to.name) & copy_text(&to.executable) &
 		      copy_text(&to.command_line) & copy_text(&to.host) &
 		      copy_text(&to.architecture) & copy_text(&to.incomplete);
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "proto/columns.h"
+#include "collector/recording/labels.h"
 #include "collector/recording/stream_id.h"
 #include "collector/recording/stream_position.h"
 
@@ -15,6 +16,7 @@
 
 struct totals {
 	char *name, *executable, *command_line, *host, *architecture; /* NULL: unknown so far */
+	struct labels labels;
 	uint32_t pid;
 	uint64_t start_wall_ns;
 	uint64_t last_ns;

@@ -40,6 +40,7 @@ enum treatment {
 	X(Process, executable, PATH, "")                                                           \
 	X(Process, argument, WORD, "arg-")                                                         \
 	X(Process, host, WORD, "host-")                                                            \
+	X(Process, cgroup, PATH, "")                                                               \
 	X(Process, architecture, PLAIN, "")                                                        \
 	X(Process, start_wall_ns, WALL, "")                                                        \
 	X(Process, agent_version, PLAIN, "")                                                       \

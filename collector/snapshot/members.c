@@ -123,12 +123,38 @@ static int find_named(struct snapshot_taking *t, struct err_text *err)
 	return r == -ENOENT || r == -EEXIST ? -EINVAL : r;
 }
 
+/* Names the live streams that the request selects. */
+static int find_selected(struct snapshot_taking *t, struct err_text *err)
+{
+	const char *select = t->request->select;
+	struct stream_summary *list = NULL;
+	size_t count = 0;
+	int r;
+
+	if (!select)
+		return 0;
+	r = store_list_selected(t->store, select, false, &list, &count, err);
+	if (!r)
+		t->named = calloc(count + 1, sizeof(*t->named));
+	if (!r && !t->named)
+		r = -ENOMEM;
+	for (size_t i = 0; !r && i < count; i++)
+		if (list[i].state == STREAM_LIVE && !list[i].is_snapshot)
+			t->named[t->named_count++] = list[i].id;
+	store_list_free(list, count);
+	if (!r && !t->named_count)
+		r = err_set(err, -EINVAL, "no running program matches --select '%.200s'", select);
+	return r;
+}
+
 int members_list(struct snapshot_taking *t, struct err_text *err)
 {
 	struct stream_summary *list;
 	size_t count;
 	int r = find_named(t, err);
 
+	if (!r)
+		r = find_selected(t, err);
 	if (!r)
 		r = store_list_quickly(t->store, &list, &count, err);
 

@@ -30,6 +30,8 @@ struct snapshot_request {
 				       markers */
 	const char *const *streams; /* only these, named as in commands */
 	size_t stream_count;	    /* 0: all live streams */
+	const char *select; /* only these (catalogue/select.h); NULL: no choice. Not together
+			       with `streams` */
 };
 
 /*

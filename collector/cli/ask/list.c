@@ -57,6 +57,12 @@ static const struct answer_field stream_fields[] = {
 	ROW("command_line", s.command_line, NULL, "arguments, joined by blanks"),
 	ROW("host", s.host, NULL, ""),
 	ROW("architecture", s.architecture, NULL, "as in uname -m"),
+	ROW("board", s.labels.board, NULL, "the machine's model, as its maker calls it",
+	    .when = IF_TEXT),
+	ROW("cgroup", s.labels.cgroup, NULL, "path of the program's control group",
+	    .when = IF_TEXT),
+	ROW("build_id", s.labels.build, NULL, "build id of the program's file", .when = IF_TEXT),
+	ROW("tags", s.labels.tags, NULL, "KEY=VALUE, separated by commas", .when = IF_TEXT),
 	ROW("pid", s.pid, NULL, "number of the process; 0: the recording was imported",
 	    SHOWN(4, "PID", 7, .form = COLUMN_PLAIN | COLUMN_DASH)),
 	ROW("start_wall_ns", s.start_wall_ns, "ns since the epoch",
@@ -82,14 +88,15 @@ static const struct answer_field list_fields[] = {
 };
 static const struct answer list_answer = {"streams", list_fields};
 
-static void list_print_text(const struct stream_summary *list, size_t count)
+static void list_print_text(const struct stream_summary *list, size_t count, const char *select)
 {
 	bool any = false;
 
 	if (!count) {
-		program_printf(
-			stdout,
-			"Nothing has been recorded yet. 'collector gather' waits for agents.\n");
+		program_printf(stdout, "%s\n",
+			       select ? "No stream matches --select."
+				      : "Nothing has been recorded yet. 'collector gather' waits "
+					"for agents.");
 		return;
 	}
 	table_head(&stream_answer, STYLE_PLAIN);
@@ -157,12 +164,14 @@ static int list_streams(struct command_call *call, struct store *store)
 	struct err_text err = {0};
 	char note[STORE_NOTE_MAX];
 	size_t count = 0;
-	int status = EXIT_DONE, r = store_list(store, &list, &count, &err);
+	int status = EXIT_DONE, r = options->select ? store_list_selected(store, options->select,
+									  true, &list, &count, &err)
+						    : store_list(store, &list, &count, &err);
 
 	if (!r && options->json)
 		status = list_print_json(call->command, list, count);
 	else if (!r)
-		list_print_text(list, count);
+		list_print_text(list, count, options->select);
 	if (!r && !options->json)
 		hint_at_the_rest(list, count);
 	if (!r)
@@ -182,7 +191,8 @@ static int list_run(struct command_call *call)
 	struct err_text err = {0};
 	int status = EXIT_DONE, r = store_open(options->data, STORE_READ, &store, &err);
 
-	if (!options->json && here_find(options->data_only ? options->data : ".", &files) < 0)
+	if (!options->json && !options->select &&
+	    here_find(options->data_only ? options->data : ".", &files) < 0)
 		r = -ENOMEM;
 	if (files.count)
 		here_print(&files);

@@ -275,7 +275,7 @@ static const struct option import_table[] = {
 
 static const struct option_group groups[] = {
 	{NULL, import_table},
-	{"Common options", common_table},
+	{"Common options", folder_table},
 	{0},
 };
 

@@ -261,7 +261,7 @@ static const struct option ctl_table[] = {
 };
 
 static const struct option_group groups[] = {
-	{NULL, ctl_table}, {"Common options", common_table}, {0}};
+	{NULL, ctl_table}, {"Common options", folder_table}, {0}};
 
 static const struct ctl_options defaults = {.common.data = DEFAULT_DATA, .wait_ns = 5000000000};
 

@@ -196,11 +196,15 @@ static int take(struct command_call *call)
 		.timeout_ns = o->timeout_ns,
 		.streams = (const char *const *)call->arguments + 2,
 		.stream_count = call->argument_count > 2 ? (size_t)call->argument_count - 2 : 0,
+		.select = o->question.common.select,
 	};
 	cleanup(cleanup_snapshot_taking_free) struct snapshot_taking *taking = NULL;
 	struct err_text err = {0};
-	int status, r = snapshot_take(&request, &taking, &err);
+	int status, r;
 
+	if (request.select && request.stream_count)
+		return command_usage_error(call->command, "takes streams or --select, not both");
+	r = snapshot_take(&request, &taking, &err);
 	if (!r)
 		r = snapshot_take_all(taking, &err);
 	if (r < 0)

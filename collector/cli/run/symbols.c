@@ -428,7 +428,7 @@ static const struct option fetch_table[] = {
 
 static const struct option_group groups[] = {{"Options of fetch", fetch_table},
 					     {"Options of missing and fetch", symbols_table},
-					     {"Common options", common_table},
+					     {"Common options", folder_table},
 					     {0}};
 
 static const struct symbols_command_options defaults = {.common.data = DEFAULT_DATA};

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "collector/catalogue/select.h"
 #include "collector/catalogue/store.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/fleet.h"
@@ -22,6 +23,13 @@ static const struct answer_field list_fields[] = {
 	ROW("executable", summary.executable, NULL, "path of the program"),
 	ROW("cmdline", summary.command_line, NULL, "arguments, joined by blanks"),
 	ROW("architecture", summary.architecture, NULL, "as in uname -m"),
+	ROW("board", summary.labels.board, NULL, "the machine's model, as its maker calls it",
+	    .when = IF_TEXT),
+	ROW("cgroup", summary.labels.cgroup, NULL, "path of the program's control group",
+	    .when = IF_TEXT),
+	ROW("build_id", summary.labels.build, NULL, "build id of the program's file",
+	    .when = IF_TEXT),
+	ROW("tags", summary.labels.tags, NULL, "KEY=VALUE, separated by commas", .when = IF_TEXT),
 	ROW("final_allocated", summary.in_use_bytes, "bytes",
 	    "bytes in use at the end, or as far as the recording goes"),
 	ROW("final_allocated_count", summary.in_use_blocks, "blocks",
@@ -67,7 +75,7 @@ void sources_tell_note(struct exchange *x)
 
 struct told_list {
 	struct source_line *lines;
-	size_t count, at;
+	size_t count, shown, at; /* `shown`: of `count`, the first so many are selected */
 };
 
 static void told_list_done(void *result)
@@ -77,11 +85,38 @@ static void told_list_done(void *result)
 	sources_list_free(list->lines, list->count);
 }
 
+/* Leaves out the lines that the request does not select. */
+static int list_select(struct asking *a, struct told_list *list)
+{
+	struct selector *selector;
+	size_t kept = 0;
+	int r = a->values.select ? selector_parse(a->values.select, &selector, &a->x->err) : 0;
+
+	if (r < 0)
+		return asking_fault(a, "select", r);
+	if (!a->values.select)
+		return 0;
+	for (size_t i = 0; i < list->count; i++) {
+		struct source_line line = list->lines[i];
+
+		if (!selector_matches(selector, &line.summary))
+			continue;
+		list->lines[i] = list->lines[kept];
+		list->lines[kept++] = line;
+	}
+	list->shown = kept;
+	selector_free(selector);
+	return 0;
+}
+
 static int list_ask(struct asking *a)
 {
 	struct told_list *list = a->result;
 	int r = sources_list(a->x->sources, &list->lines, &list->count, &a->x->err);
 
+	list->shown = list->count;
+	if (!r)
+		r = list_select(a, list);
 	if (!r)
 		sources_tell_note(a->x);
 	return r;
@@ -91,7 +126,7 @@ static int list_next(struct asking *a)
 {
 	struct told_list *list = a->result;
 
-	return list->at < list->count ? asking_element(a, &list_answer, &list->lines[list->at++])
+	return list->at < list->shown ? asking_element(a, &list_answer, &list->lines[list->at++])
 				      : 0;
 }
 
@@ -99,6 +134,8 @@ const struct route list_route = {
 	.path = "/list",
 	.about = "the recordings",
 	.flags = ROUTE_ARRAY,
+	.parameters = (const struct route_parameter[]){REQUEST_SELECT, {0}},
+	.takes_filter = takes_none,
 	.answer = &list_answer,
 	ROUTE_ASKS(struct told_list, list_ask, told_list_done),
 	.next = list_next,

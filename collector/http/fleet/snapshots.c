@@ -42,6 +42,8 @@ static const struct route_parameter take_snapshot_body[] = {
 	PARAMETER(struct asked_snapshot, "streams", PARAMETER_TEXT, streams, "string",
 		  "ids of the streams, with blanks between; default all live streams",
 		  .most = STREAMS_BYTES - 1),
+	PARAMETER(struct asked_snapshot, "select", PARAMETER_TEXT, request.select, "string",
+		  ABOUT_SELECT ". Not together with streams", .most = SELECT_MAX),
 	{0},
 };
 
@@ -75,6 +77,10 @@ static int snapshots_read_request(struct exchange *x, struct asked_snapshot *a)
 	a->request.data = sources_data(x->sources);
 	a->request.timeout_ns = a->seconds * 1000000000u;
 	split_streams(a);
+	if (a->request.select && a->request.stream_count) {
+		snprintf(x->parameter, sizeof(x->parameter), "select");
+		return err_set(&x->err, -EINVAL, "select does not go together with streams");
+	}
 	return 0;
 }
 

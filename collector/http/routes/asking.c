@@ -39,10 +39,10 @@ static int asking_begin(struct exchange *x)
 	request_values_init(&a->values, x);
 	x->work = a;
 	x->work_free = asking_free;
-	return route->parameters
-		       ? read_parameters_of(x, x->source->view, route->parameters, &a->values,
-					    &a->values.filter, route->takes_filter)
-		       : 0;
+	return route->parameters ? read_parameters_of(x, x->source ? x->source->view : NULL,
+						      route->parameters, &a->values,
+						      &a->values.filter, route->takes_filter)
+				 : 0;
 }
 
 static bool is_json(const struct asking *a)

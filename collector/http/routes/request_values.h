@@ -41,6 +41,7 @@ struct request_values {
 	struct series_filters series;
 	/* Owned by the request; NULL: not given. */
 	const char *title, *file;
+	const char *select;
 	const char *base; /* the other side of a diff: "ID" or "ID@TIME" */
 	/* For maps. */
 	uint64_t map; /* number of the map; NO_TIME: any */
@@ -65,6 +66,14 @@ extern const struct parameter_word request_orders[], request_weights[], request_
 #define REQUEST_RANGE(label, member, from, to, takes, about)                                       \
 	REQUEST(label, PARAMETER_NUMBER, member, takes, about, .least = from, .most = to)
 
+#define SELECT_MAX   4096
+#define TAKES_SELECT "NAME=PATTERN..."
+#define ABOUT_SELECT                                                                               \
+	"only streams that match all of these, separated by blanks: NAME is id, name, "            \
+	"executable, host, architecture, board, cgroup, service, build, pid, state, version or "   \
+	"tag:KEY; != for what must not match"
+#define REQUEST_SELECT                                                                             \
+	REQUEST("select", PARAMETER_TEXT, select, TAKES_SELECT, ABOUT_SELECT, .most = SELECT_MAX)
 #define REQUEST_PREVIEW                                                                            \
 	REQUEST_RANGE("preview", filter.one_in, 2, 1024, "a number from 2 to 1024",                \
 		      "a quick estimate: only one in so many of the matched blocks is looked at, " \

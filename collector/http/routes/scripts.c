@@ -26,12 +26,6 @@ DEFINE_CLEANUP(sql_close, struct sql *)
 
 /* ---- SQL itself: sql.c ---- */
 
-static bool takes_none(const char *name)
-{
-	(void)name;
-	return false;
-}
-
 const struct route sql_route = {
 	.path = "sql",
 	.about = "the answer to a statement of SQL over the recording",

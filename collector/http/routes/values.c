@@ -73,6 +73,12 @@ static int read_parameter(struct view *view, const struct parameter *p,
 	return filter_set(filter, view, p->name, p->value, err);
 }
 
+bool takes_none(const char *name)
+{
+	(void)name;
+	return false;
+}
+
 int read_parameters_of(struct exchange *x, struct view *view, const struct route_parameter *table,
 		       void *context, struct filter *filter, bool (*takes_filter)(const char *name))
 {

@@ -34,6 +34,8 @@ void json_graph_urls(struct json *json, const struct exchange *x, const char *fi
 int read_parameters_of(struct exchange *x, struct view *view, const struct route_parameter *table,
 		       void *context, struct filter *filter,
 		       bool (*takes_filter)(const char *name));
+/* For routes that take no filters. */
+bool takes_none(const char *name);
 /* Appends "&name=value" for each parameter of the request that is not in the table, with special
  * characters percent-encoded. */
 void encode_filters(const struct exchange *x, const struct route_parameter *table, struct buf *to);

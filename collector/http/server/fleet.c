@@ -124,7 +124,7 @@ static bool fleet_same(const struct source_line *a, const struct source_line *b)
 	       same_text(x->incomplete, y->incomplete) && same_text(x->name, y->name) &&
 	       same_text(x->executable, y->executable) &&
 	       same_text(x->command_line, y->command_line) && same_text(x->host, y->host) &&
-	       same_text(x->architecture, y->architecture);
+	       same_text(x->architecture, y->architecture) && labels_same(&x->labels, &y->labels);
 }
 
 /* A look in progress. */

@@ -36,6 +36,8 @@ static void summarize(struct source *source, const struct report *report,
 		.command_line = copied(process->command_line),
 		.host = copied(process->host),
 		.architecture = copied(process->architecture),
+		.labels = {copied(process->labels.board), copied(process->labels.cgroup),
+			   copied(process->labels.build), copied(process->labels.tags)},
 		.pid = process->pid,
 		.start_wall_ns = process->start_wall_ns,
 		.last_ns = recording_end_ns(source->recording),
@@ -222,6 +224,7 @@ void sources_list_free(struct source_line *lines, size_t count)
 		free(lines[i].summary.command_line);
 		free(lines[i].summary.host);
 		free(lines[i].summary.architecture);
+		labels_done(&lines[i].summary.labels);
 		free(lines[i].summary.incomplete);
 	}
 	free(lines);

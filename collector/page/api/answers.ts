@@ -13,6 +13,14 @@ export interface Recording {
 	cmdline: string;
 	/** As in uname -m. */
 	architecture: string;
+	/** The machine's model, as its maker calls it. */
+	board?: string;
+	/** Path of the program's control group. */
+	cgroup?: string;
+	/** Build id of the program's file. */
+	build_id?: string;
+	/** KEY=VALUE, separated by commas. */
+	tags?: string;
 	/** Bytes in use at the end, or as far as the recording goes (bytes). */
 	final_allocated: number;
 	/** Blocks in use at the end, or as far as the recording goes (blocks). */

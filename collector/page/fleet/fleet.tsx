@@ -10,6 +10,7 @@ import { Import, Imports } from '../imports/drop';
 import { Orders } from '../orders/orders';
 import { Snapshots } from '../orders/snapshots';
 import { TakeSnapshot } from '../orders/take';
+import { matches } from './select';
 import { nanoseconds, type Stream, type Timeline } from '../api/types';
 
 /** What a column is sorted by. */
@@ -27,14 +28,6 @@ const KEYS: Record<string, (s: Stream) => number | string> = {
 };
 
 const WORDS = ['program', 'host', 'state']; // sorted from A to Z, unless asked otherwise
-
-function matches(stream: Stream, words: string[]): boolean {
-	const text = (
-		`${stream.name} ${stream.cmdline} ${stream.host ?? ''} ${stream.pid ?? ''} ` +
-		`${stateInWords(stream)} ${stream.id}`
-	).toLowerCase();
-	return words.every((word) => text.includes(word));
-}
 
 /** What was in use over all of its time. Each point has the most at any moment of it. */
 function useTimeline(stream: Stream): Timeline | undefined {
@@ -105,6 +98,7 @@ function Program(props: { stream: Stream; address: Address }) {
 
 function columnsOf(
 	address: Address,
+	tagged: boolean,
 	picked: string[],
 	onPick: (id: string) => void,
 ): Column<Stream>[] {
@@ -139,6 +133,17 @@ function columnsOf(
 			from: 700,
 			cell: (s) => <span title={s.host ?? undefined}>{s.host}</span>,
 		},
+		...(tagged
+			? [
+					{
+						key: 'tags',
+						title: 'Tags',
+						width: 'minmax(90px, 200px)',
+						from: 1000,
+						cell: (s: Stream) => <span title={s.tags}>{s.tags}</span>,
+					},
+				]
+			: []),
 		{
 			key: 'pid',
 			title: 'PID',
@@ -257,9 +262,7 @@ export function FleetView(props: { address: Address }) {
 		params.get('order') === 'asc' || (params.get('order') !== 'dsc' && WORDS.includes(sort))
 			? 'asc'
 			: 'dsc';
-	const found = (streams ?? []).filter((s) =>
-		matches(s, q.toLowerCase().split(/\s+/).filter(Boolean)),
-	);
+	const found = (streams ?? []).filter((s) => matches(s, q));
 	const rows = sorted(found, KEYS[sort]!, order);
 	const pick = (id: string) =>
 		setPicked((before) =>
@@ -289,7 +292,11 @@ export function FleetView(props: { address: Address }) {
 					<>
 						<input
 							type="search"
-							placeholder="Program, host, pid, state"
+							placeholder="Program, host, tag:site=berlin"
+							title={
+								'Words, or NAME=PATTERN as for --select: ' +
+								'board=gw-* version!=1.4 tag:site=berlin'
+							}
 							aria-label="Search the recordings"
 							value={q}
 							onInput={(e) => go({ set: { q: e.currentTarget.value } }, true)}
@@ -350,7 +357,7 @@ export function FleetView(props: { address: Address }) {
 				<Grid
 					label="Recordings"
 					class="recordings"
-					columns={columnsOf(props.address, picked, pick)}
+					columns={columnsOf(props.address, rows.some((s) => s.tags), picked, pick)}
 					total={rows.length}
 					row={(at) => rows[at]}
 					rowHeight={26}
