@@ -157,7 +157,9 @@ static void test_errors(void **state)
 	refused("/data/last", 404, NULL, "nothing is served");
 	refused("/data/last/", 404, NULL, "nothing is served");
 	refused("/list/x", 404, NULL, "nothing is served");
-	refused("/list?x=1", 400, "x", "takes no parameters");
+	refused("/list?x=1", 400, "x", "no parameter is called");
+	refused("/list?select=x=1", 400, "select", "knows no 'x'");
+	refused("/snapshots?x=1", 400, "x", "takes no parameters");
 	refused("/favicon.ico", 404, NULL, "nothing is served");
 }
 

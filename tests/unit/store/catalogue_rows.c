@@ -22,7 +22,7 @@
 #include "tests/unit/locks.h"
 #include "tests/unit/temporary.h"
 
-#define ROWS 40
+#define ROWS 48
 
 static struct catalogue *catalogue;
 static char path[128];
@@ -65,19 +65,21 @@ static void make_rows(void)
 		for (size_t k = 0; k < sizeof(ids[i].bytes); k++)
 			ids[i].bytes[k] = (uint8_t)(chance(&state) >> 32);
 		ids[i].bytes[0] = (uint8_t)(i * 37 % 4 * 85); /* many begin alike */
-		*t = (struct totals){.name = words(&state),
-				     .executable = words(&state),
-				     .command_line = words(&state),
-				     .host = words(&state),
-				     .architecture = words(&state),
-				     .pid = (uint32_t)number(&state),
-				     .start_wall_ns = chance(&state) % 8,
-				     .last_ns = number(&state),
-				     .events = number(&state),
-				     .bytes = number(&state),
-				     .position = {(uint32_t)number(&state), number(&state)},
-				     .ended = i % 3 == 0,
-				     .summed_up = i % 2 == 0};
+		*t = (struct totals){
+			.name = words(&state),
+			.executable = words(&state),
+			.command_line = words(&state),
+			.host = words(&state),
+			.architecture = words(&state),
+			.labels = {words(&state), words(&state), words(&state), words(&state)},
+			.pid = (uint32_t)number(&state),
+			.start_wall_ns = chance(&state) % 8,
+			.last_ns = number(&state),
+			.events = number(&state),
+			.bytes = number(&state),
+			.position = {(uint32_t)number(&state), number(&state)},
+			.ended = i % 3 == 0,
+			.summed_up = i % 2 == 0};
 		if (!t->summed_up)
 			continue;
 		t->in_use_bytes = number(&state);
@@ -123,6 +125,10 @@ static void same_text(const char *a, const char *b)
 static void same(const struct totals *a, const struct totals *b)
 {
 	same_text(a->name, b->name);
+	same_text(a->labels.board, b->labels.board);
+	same_text(a->labels.cgroup, b->labels.cgroup);
+	same_text(a->labels.build, b->labels.build);
+	same_text(a->labels.tags, b->labels.tags);
 	same_text(a->executable, b->executable);
 	same_text(a->command_line, b->command_line);
 	same_text(a->host, b->host);
@@ -333,12 +339,12 @@ static void change(const char *sql)
 /* Each column of each row in turn: that row is not there, the others are. */
 static void changed_rows_are_not_there(void **state)
 {
-	static const char *const columns[] = {"name",	      "executable",	 "command_line",
-					      "host",	      "architecture",	 "incomplete",
-					      "pid",	      "start_wall_ns",	 "last_ns",
-					      "events",	      "recording_bytes", "incarnation",
-					      "next_batch",   "in_use_bytes",	 "in_use_blocks",
-					      "summed_bytes", "checksum"};
+	static const char *const columns[] = {
+		"name",	       "executable",	"command_line", "host",		 "architecture",
+		"incomplete",  "board",		"cgroup",	"build",	 "tags",
+		"pid",	       "start_wall_ns", "last_ns",	"events",	 "recording_bytes",
+		"incarnation", "next_batch",	"in_use_bytes", "in_use_blocks", "summed_bytes",
+		"checksum"};
 	struct totals totals;
 	char sql[256], id[STREAM_ID_TEXT];
 
@@ -346,11 +352,12 @@ static void changed_rows_are_not_there(void **state)
 	for (size_t k = 0; k < sizeof(columns) / sizeof(columns[0]); k++) {
 		size_t i = 2 * k; /* its sums are there */
 
-		snprintf(sql, sizeof(sql),
-			 k < 6 ? "UPDATE streams SET %s = coalesce(%s, '') || 'x' "
+		snprintf(
+			sql, sizeof(sql),
+			k < 10 ? "UPDATE streams SET %s = coalesce(%s, '') || 'x' "
 				 "WHERE hex(id) = upper('%s')"
 			       : "UPDATE streams SET %s = (%s & 1) = 0 WHERE hex(id) = upper('%s')",
-			 columns[k], columns[k], stream_id_format(id, &ids[i]));
+			columns[k], columns[k], stream_id_format(id, &ids[i]));
 		change(sql);
 		assert_int_equal(get(&ids[i], &totals), 0);
 		check_each(ROWS - 1);
@@ -443,7 +450,7 @@ static int open_anew(bool *ret_rebuilt, struct err_text *err)
 
 static void what_is_none_is_made_anew(void **state)
 {
-	static const char *const damages[] = {"PRAGMA user_version = 3", "PRAGMA user_version = 5",
+	static const char *const damages[] = {"PRAGMA user_version = 4", "PRAGMA user_version = 6",
 					      "PRAGMA user_version = 0", NULL};
 	struct catalogue *other = NULL;
 	bool rebuilt = true;

@@ -287,7 +287,7 @@ static void test_elastic(void **state)
 
 		assert_int_equal(all, limit + 4096);
 		assert_int_equal(b.room.growth, b.room.size * 30ull / 100);
-		assert_int_equal(b.slots, within(b.room.size / (p[0].cost + 36 * KIB), 1, 256));
+		assert_int_equal(b.slots, within(b.room.size / (p[0].cost + 37 * KIB), 1, 256));
 		assert_int_equal(b.message, within(((uint64_t)b.room.size + b.message +
 						    FRAME_HEADROOM + b.scratch) *
 								   30 / 100 / 10 +
