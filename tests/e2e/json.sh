@@ -58,6 +58,9 @@ rows = ask("sql", "old.heapcast", "select size, 'a' as text, null as unknown, 1.
 assert [len(r) for r in rows] == [3, 1] and rows[1] == [{"one": 1}], rows
 assert ask("sql", "old.heapcast", "select 1 where 0")["answers"] == [[]]
 assert len(ask("list", "--data", data)["streams"]) == 1
+subprocess.run([collector, "tag", "--data", data, "site=berlin", "host=*"], check=True, stdout=subprocess.DEVNULL)
+assert ask("tag", "--list", "--data", data)["rules"] == [{"number": 1, "tags": "site=berlin", "select": "host=*"}]
+assert "site=berlin" in ask("list", "--data", data, "--select", "tag:site")["streams"][0]["tags"]
 
 ask("analyze", "old.heapcast")
 ask("analyze", "some.collapsed")

@@ -174,7 +174,7 @@ const struct command command_tag = {
 	.name = "tag",
 	.answers = {&rules_answer},
 	.summary = "tags of streams, beside those that agents have",
-	.usage = "KEY=VALUE[,KEY=VALUE...] [NAME=PATTERN...] | --list | --forget RULE",
+	.usage = "KEY=VALUE[,...] [NAME=PATTERN...] | --list | --forget RULE",
 	.about =
 		"Adds tags to all streams that match, to those that run and those to come, too.\n"
 		"NAME=PATTERN is what --select takes; without it, all streams get the tags. KEY=\n"

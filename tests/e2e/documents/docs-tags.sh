@@ -1,0 +1,2 @@
+metricd ../board/metricd
+rm app.heapcast
