@@ -45,6 +45,31 @@ static void test_stacks(void **unused)
 	assert_int_equal(stacks_decoder_next(&d, &number, &got, &err), 0);
 }
 
+/* Each column has room for so many nodes of the longest numbers, and for no more. */
+static void test_stacks_room(void **unused)
+{
+	static uint8_t memory[50 * STACKS_NODE_MAX];
+	static const struct stack_node longest[] = {
+		{.parent = 1, .module = 0, .offset = 0},
+		{.parent = 0, .module = UINT32_MAX, .offset = 0},
+		{.parent = 0, .module = 0, .offset = UINT64_MAX >> 1},
+	};
+
+	(void)unused;
+	for (unsigned i = 0; i < 3; i++) {
+		struct stacks_encoder e;
+		uint32_t count = 0, first = i ? 1 : UINT32_MAX - 1000;
+		struct stack_node node = longest[i];
+
+		stacks_encoder_init(&e, memory, sizeof(memory), first);
+		while (stacks_encoder_put(&e, &node) == 0) {
+			count++;
+			node.offset ^= longest[i].offset; /* so that differences are long */
+		}
+		assert_int_equal(count, stacks_encoder_room(sizeof(memory)));
+	}
+}
+
 static void test_stacks_damage(void **unused)
 {
 	uint8_t forward[] = {9}, one[] = {1}, none[] = {0}, open[] = {0x80};
@@ -80,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_stacks_room),
 		cmocka_unit_test(test_stacks_damage),
 	};
 
