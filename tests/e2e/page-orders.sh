@@ -26,7 +26,7 @@ while not os.path.exists(sys.argv[1]):
 PYTHON
 	orders=()
 	[ $name = obeys ] || orders=(--orders no)
-	"$AGENT" run --quiet --announce --interface lo "${orders[@]}" -- /usr/bin/python3 -S -E "$T/$name.py" "$T/stop" >"$T/$name.out" 2>"$T/$name.err" &
+	"$AGENT" run --quiet --announce --interface lo --tag "kind=$name" "${orders[@]}" -- /usr/bin/python3 -S -E "$T/$name.py" "$T/stop" >"$T/$name.out" 2>"$T/$name.err" &
 	agents+=($!)
 done
 cp "$ROOT/tests/fuzz/corpus/import_heaptrack/v3.zst" "$T/heaptrack.app.zst"

@@ -88,6 +88,14 @@ assert_contains "an unknown name" "$T/none" "--select knows no 'foo'"
 assert_status 2 ask top --select 'pid=1' "$T/x.heapcast" 2>"$T/none"
 assert_contains "a file" "$T/none" "--select chooses among the streams in"
 
+# Orders to those.
+ask ctl --select tag:stage=canary mark 'load test' --json >"$T/orders.json" || fail "ctl: $(cat "$T/orders.json")"
+has "$T/orders.json" "a['done'] == 2 and a['refused'] == 0"
+assert_status 1 ask ctl --select tag:stage=x mark it 2>"$T/none"
+assert_contains "an order to nobody" "$T/none" "no running program matches --select 'tag:stage=x'"
+assert_status 2 ask ctl --select tag:stage=x --all mark it 2>"$T/none"
+assert_status 2 ask ctl --select foo=x mark it 2>"$T/none"
+
 # A snapshot of those, and REST.
 ask snapshot take canary --select tag:stage=canary --json >"$T/snapshot.json" || fail "snapshot: $(cat "$T/snapshot.json")"
 has "$T/snapshot.json" "sorted(p['pid'] for p in a['processes']) == sorted([$a, $c])"

@@ -171,13 +171,45 @@ static int ask_streams(struct ctl *c, char **names, int count, struct err_text *
 	return r;
 }
 
+/* Asks the selected streams that live, one after the other. */
+static int ask_selected(struct ctl *c, struct err_text *err)
+{
+	const struct common_options *o = &c->options->common;
+	cleanup(cleanup_store_close) struct store *store = NULL;
+	struct stream_summary *list = NULL;
+	size_t count = 0;
+	int r = store_open(o->data, STORE_READ, &store, err);
+
+	if (!r)
+		r = store_list_selected(store, o->select, false, &list, &count, err);
+	c->unnamed = r == -EINVAL;
+	for (size_t i = 0; !r && i < count; i++) {
+		if (list[i].state != STREAM_LIVE || list[i].is_snapshot)
+			continue;
+		stream_id_format(c->order.target, &list[i].id);
+		r = ask(c, err);
+	}
+	store_list_free(list, count);
+	if (!r && !c->done && !c->refused)
+		snprintf(c->why, sizeof(c->why), "no running program matches --select '%.200s'",
+			 o->select);
+	return r;
+}
+
+static int ask_them(struct ctl *c, char **names, int count, struct err_text *err)
+{
+	if (count)
+		return ask_streams(c, names, count, err);
+	return c->options->common.select ? ask_selected(c, err) : ask(c, err);
+}
+
 static int ctl_answer(struct command_call *call, struct ctl *c, int names, struct err_text *err)
 {
 	int r;
 
 	output_json_begin(call->command, &c->json, &c->out);
 	json_array(&c->json, "streams");
-	r = names ? ask_streams(c, call->arguments, names, err) : ask(c, err);
+	r = ask_them(c, call->arguments, names, err);
 	json_end(&c->json, ']');
 	json_u64(&c->json, "done", c->done);
 	json_u64(&c->json, "refused", c->refused);
@@ -223,9 +255,10 @@ static int ctl_check(const struct command_call *call, int at, struct ctl *c)
 	if (control_order_say(&c->order, call->arguments[at], more ? call->arguments[at + 1] : NULL,
 			      &why) < 0)
 		return command_usage_error(call->command, "%s", why);
-	if ((at > 0) + o->all + (o->host != NULL) != 1)
-		return command_usage_error(call->command,
-					   "whom? either STREAM..., or --all, or --host NAME");
+	if ((at > 0) + o->all + (o->host != NULL) + (o->common.select != NULL) != 1)
+		return command_usage_error(
+			call->command,
+			"whom? either STREAM..., or --all, or --host NAME, or --select");
 	if (o->host &&
 	    (!*o->host || strlen(o->host) >= sizeof(c->order.host) || strpbrk(o->host, " \t\n")))
 		return command_usage_error(call->command, "'%.60s' is no name of a host", o->host);
@@ -261,7 +294,7 @@ static const struct option ctl_table[] = {
 };
 
 static const struct option_group groups[] = {
-	{NULL, ctl_table}, {"Common options", folder_table}, {0}};
+	{NULL, ctl_table}, {"Common options", common_table}, {0}};
 
 static const struct ctl_options defaults = {.common.data = DEFAULT_DATA, .wait_ns = 5000000000};
 
@@ -269,7 +302,7 @@ const struct command command_ctl = {
 	.name = "ctl",
 	.answers = {&orders_answer},
 	.summary = "order agents: start, stop, mode, snapshot, mark",
-	.usage = "[OPTION...] STREAM...|--all|--host NAME ACTION",
+	.usage = "[OPTION...] STREAM...|--all|--host NAME|--select TERMS ACTION",
 	.about = "Changes how programs are recorded while they run, over the links of the\n"
 		 "'collector gather' that is at work in the same data folder. ACTION is one of:\n\n"
 		 "  stop        new blocks are not recorded; frees of recorded ones still are\n"
@@ -282,6 +315,7 @@ const struct command command_ctl = {
 		 "ledger' lists them). Exit status: 0 all was done; 1 an agent refused or did not\n"
 		 "answer; 3 no collector is at work.\n",
 	.examples = "  collector ctl last stop\n"
+		    "  collector ctl --select tag:stage=canary mode full\n"
 		    "  collector ctl 4f1c mode sample=64K\n"
 		    "  collector ctl --all mark \"load test begins\"\n",
 	.groups = groups,

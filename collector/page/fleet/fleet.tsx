@@ -10,7 +10,7 @@ import { Import, Imports } from '../imports/drop';
 import { Orders } from '../orders/orders';
 import { Snapshots } from '../orders/snapshots';
 import { TakeSnapshot } from '../orders/take';
-import { matches } from './select';
+import { matches, selector } from './select';
 import { nanoseconds, type Stream, type Timeline } from '../api/types';
 
 /** What a column is sorted by. */
@@ -328,7 +328,7 @@ export function FleetView(props: { address: Address }) {
 					<span class="lost">The connection to the collector is lost. Trying again…</span>
 				)}
 				<span class="row">
-					<TakeSnapshot onTaken={() => setTaken((n) => n + 1)} />
+					<TakeSnapshot select={selector(q)} onTaken={() => setTaken((n) => n + 1)} />
 					<Import />
 				</span>
 			</div>

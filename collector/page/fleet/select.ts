@@ -60,6 +60,13 @@ function words(text: string): string[] {
 	return (text.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? []).map((w) => w.replaceAll('"', ''));
 }
 
+/** The text, if it has terms only: then others understand it as a selector, too. */
+export function selector(text: string): string | undefined {
+	const all = words(text);
+	const probe = { id: '', name: '', executable: '', cmdline: '', state: 'live' } as Stream;
+	return all.length && all.every((w) => holds(w, probe) !== undefined) ? text.trim() : undefined;
+}
+
 /** Whether all words fit the stream: terms such as `version!=1.4`, and words found anywhere. */
 export function matches(stream: Stream, text: string): boolean {
 	const known = (

@@ -27,8 +27,13 @@ export function memberInWords(m: Member): string {
 	return `${baseName(m.executable)} ${m.pid || ''} on ${m.host || 'a host that is not known'}`;
 }
 
-/** Takes one: of the stream, or of all that live. */
-export function Snapshot(props: { stream?: Stream; may: boolean; onTaken?: () => void }) {
+/** Takes one: of the stream, of those that a selector chooses, or of all that live. */
+export function Snapshot(props: {
+	stream?: Stream;
+	select?: string | undefined;
+	may: boolean;
+	onTaken?: () => void;
+}) {
 	const { again } = useRights();
 	const [name, setName] = useState('');
 	const [busy, setBusy] = useState(false);
@@ -42,6 +47,7 @@ export function Snapshot(props: { stream?: Stream; may: boolean; onTaken?: () =>
 			body: {
 				...(name ? { name } : {}),
 				...(props.stream ? { streams: props.stream.id } : {}),
+				...(props.select ? { select: props.select } : {}),
 			},
 		})
 			.then(
@@ -65,8 +71,11 @@ export function Snapshot(props: { stream?: Stream; may: boolean; onTaken?: () =>
 			}}
 		>
 			<p class="dim">
-				What {props.stream ? 'it has' : 'all live programs have'} in use now becomes a
-				recording of its own, which is listed under Snapshots.
+				What{' '}
+				{props.stream
+					? 'it has'
+					: `all live programs${props.select ? ` with ${props.select}` : ''} have`}{' '}
+				in use now becomes a recording of its own, which is listed under Snapshots.
 			</p>
 			<div class="row">
 				<input

@@ -5,7 +5,7 @@ import { Dialog } from './dialog';
 import { Refused, useRights } from './rights';
 import { Snapshot } from './snapshot';
 
-export function TakeSnapshot(props: { onTaken: () => void }) {
+export function TakeSnapshot(props: { select: string | undefined; onTaken: () => void }) {
 	const { streams } = useFleet();
 	const { rights } = useRights();
 	const [open, setOpen] = useState(false);
@@ -29,7 +29,13 @@ export function TakeSnapshot(props: { onTaken: () => void }) {
 						</p>
 					)}
 					{!none && rights && !rights.orders && <Refused />}
-					{!none && <Snapshot may={rights?.orders ?? false} onTaken={props.onTaken} />}
+					{!none && (
+						<Snapshot
+							may={rights?.orders ?? false}
+							select={props.select}
+							onTaken={props.onTaken}
+						/>
+					)}
 				</Dialog>
 			)}
 		</>

@@ -126,6 +126,22 @@ export default async function ({
 	);
 	await picture('snapshot-taken');
 	await page.keyboard.press('Escape');
+	const search = page.getByLabel('Search the recordings');
+	await search.fill('tag:kind=obeys state=live');
+	await page.getByRole('button', { name: 'Snapshot…' }).click();
+	check(
+		'a snapshot of those that are listed',
+		/all live programs with tag:kind=obeys state=live have/.test(await dialog.innerText()),
+		await dialog.innerText(),
+	);
+	await dialog.getByLabel('Name of the snapshot').fill('chosen');
+	await dialog.getByRole('button', { name: 'Take a snapshot' }).click();
+	const chosen = await done('of 1 process');
+	check('it has one program, and misses none', !/Without/.test(chosen), chosen);
+	await page.keyboard.press('Escape');
+	await search.fill('');
+	await page.getByRole('button', { name: 'Snapshot…' }).click();
+	await page.keyboard.press('Escape');
 	await page.getByRole('radio', { name: 'Snapshots' }).click();
 	await taken('evening').getByText('1 process').click();
 	check(
