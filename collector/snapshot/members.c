@@ -143,7 +143,7 @@ static int find_selected(struct snapshot_taking *t, struct err_text *err)
 			t->named[t->named_count++] = list[i].id;
 	store_list_free(list, count);
 	if (!r && !t->named_count)
-		r = err_set(err, -EINVAL, "no running program matches --select '%.200s'", select);
+		r = err_set(err, -ENODATA, "no running program matches --select '%.200s'", select);
 	return r;
 }
 

@@ -36,8 +36,8 @@ struct snapshot_request {
 
 /*
  * Sends the orders. The request is used until snapshot_taking_free. Returns 0, -EINVAL for an
- * invalid name, -ENOENT or -EEXIST if a stream is unknown or ambiguous, -EEXIST if the name is
- * taken, or the errors of control_ask.
+ * invalid name or selector, -ENOENT or -EEXIST if a stream is unknown or ambiguous, -EEXIST if the
+ * name is taken, -ENODATA if no live stream is selected, or the errors of control_ask.
  */
 int snapshot_take(const struct snapshot_request *request, struct snapshot_taking **ret_taking,
 		  struct err_text *err);

@@ -19,6 +19,7 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
+#include "collector/cli/run/snapshot_series.h"
 #include "collector/cli/terminal.h"
 #include "collector/cli/progress.h"
 #include "collector/answers/json.h"
@@ -43,6 +44,8 @@ DEFINE_CLEANUP(snapshot_taking_free, struct snapshot_taking *)
 struct snapshot_options {
 	struct question_options question; /* show takes the options of other questions */
 	uint64_t timeout_ns;
+	uint64_t every_ns; /* 0: once */
+	uint64_t keep_ns;  /* 0: all are kept */
 };
 
 static const char *plural(size_t count)
@@ -183,14 +186,16 @@ static int take_failed(struct command_call *call, const struct snapshot_taking *
 	if (error != -ENODATA)
 		return command_fault(call->command, error, err);
 	command_note(call->command, "%s", err_get(err, error));
-	print_missing(snapshot_taken(taking));
+	if (taking)
+		print_missing(snapshot_taken(taking));
 	return EXIT_NO;
 }
 
-static int take(struct command_call *call)
+static struct snapshot_request take_request(const struct command_call *call)
 {
 	const struct snapshot_options *o = call->options;
-	const struct snapshot_request request = {
+
+	return (struct snapshot_request){
 		.data = o->question.common.data,
 		.name = call->argument_count > 1 ? call->arguments[1] : NULL,
 		.timeout_ns = o->timeout_ns,
@@ -198,19 +203,117 @@ static int take(struct command_call *call)
 		.stream_count = call->argument_count > 2 ? (size_t)call->argument_count - 2 : 0,
 		.select = o->question.common.select,
 	};
+}
+
+static int take_once(struct command_call *call)
+{
+	const struct snapshot_request request = take_request(call);
 	cleanup(cleanup_snapshot_taking_free) struct snapshot_taking *taking = NULL;
 	struct err_text err = {0};
-	int status, r;
+	int status, r = snapshot_take(&request, &taking, &err);
 
-	if (request.select && request.stream_count)
-		return command_usage_error(call->command, "takes streams or --select, not both");
-	r = snapshot_take(&request, &taking, &err);
 	if (!r)
 		r = snapshot_take_all(taking, &err);
 	if (r < 0)
 		return take_failed(call, taking, r, &err);
 	status = show_taken(call, snapshot_taken(taking));
 	return status == EXIT_DONE && snapshot_taken(taking)->missing ? EXIT_NO : status;
+}
+
+/* ---- take, at intervals ---- */
+
+static void print_one_of_series(const struct snapshot *s, int removed)
+{
+	struct usage total = snapshot_total(s);
+	char bytes[32], blocks[32], old[48] = "", missing[48] = "";
+
+	if (s->missing)
+		snprintf(missing, sizeof(missing), ", %zu missing", s->missing);
+	if (removed > 0)
+		snprintf(old, sizeof(old), "; %d old one%s removed", removed,
+			 removed == 1 ? "" : "s");
+	printf("%s: %s in %s blocks of %zu process%s%s%s\n", s->name,
+	       format_size(bytes, (double)total.bytes), format_count(blocks, total.blocks),
+	       s->count - s->missing, s->count - s->missing == 1 ? "" : "es", missing, old);
+	fflush(stdout);
+}
+
+/* Takes the snapshot of a series that is due. A failure is reported, and the series goes on: agents
+ * and the collector may come back. Returns an exit status only for wrong usage. */
+static int take_due(struct command_call *call, struct snapshot_request *request, uint64_t due_ns)
+{
+	const struct snapshot_options *o = call->options;
+	cleanup(cleanup_snapshot_taking_free) struct snapshot_taking *taking = NULL;
+	const char *prefix = request->name;
+	char name[SNAPSHOT_NAME_MAX + 1];
+	struct err_text err = {0};
+	int r, removed = 0;
+
+	series_name(name, prefix, due_ns);
+	request->name = name;
+	r = snapshot_take(request, &taking, &err);
+	if (!r)
+		r = snapshot_take_all(taking, &err);
+	request->name = prefix;
+	if (r < 0) {
+		command_note(call->command, "%s: not taken: %s", name, err_get(&err, r));
+		return r == -EINVAL ? EXIT_USAGE : EXIT_DONE;
+	}
+	if (o->keep_ns)
+		removed = series_retain(request->data, prefix, o->keep_ns, due_ns, &err);
+	if (removed < 0)
+		command_note(call->command, "old ones stay: %s", err_get(&err, removed));
+	if (!o->question.common.json)
+		print_one_of_series(snapshot_taken(taking), removed);
+	return o->question.common.json ? show_taken(call, snapshot_taken(taking)) : EXIT_DONE;
+}
+
+static uint64_t wall_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int take_series(struct command_call *call)
+{
+	const struct snapshot_options *o = call->options;
+	struct snapshot_request request = take_request(call);
+	struct err_text err = {0};
+	int status = EXIT_DONE;
+
+	if (!request.name)
+		request.name = SERIES_PREFIX;
+	if (strlen(request.name) > SERIES_PREFIX_MOST ||
+	    snapshot_name_check(request.name, &err) < 0)
+		return command_usage_error(
+			call->command,
+			"a series' name has letters, digits, '.', '-' and '_', %u "
+			"at most",
+			SERIES_PREFIX_MOST);
+	if (o->every_ns < 1000000000)
+		return command_usage_error(call->command, "--every takes 1s at least");
+	while (status == EXIT_DONE) {
+		uint64_t due = series_due(wall_now(), o->every_ns);
+		const struct timespec at = {(time_t)(due / 1000000000), (long)(due % 1000000000)};
+
+		while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL) == EINTR)
+			;
+		status = take_due(call, &request, due);
+	}
+	return status;
+}
+
+static int take(struct command_call *call)
+{
+	const struct snapshot_options *o = call->options;
+
+	if (o->question.common.select && call->argument_count > 2)
+		return command_usage_error(call->command, "takes streams or --select, not both");
+	if (o->keep_ns && !o->every_ns)
+		return command_usage_error(call->command, "--keep goes with --every");
+	return o->every_ns ? take_series(call) : take_once(call);
 }
 
 /* ---- list ---- */
@@ -424,6 +527,11 @@ static const struct option take_table[] = {
 	OPTION_TIME(struct snapshot_options, timeout_ns, "timeout", "TIME",
 		    "how long an agent may take for its answer, and then its stream to come as far "
 		    "(10s, at most 1m)"),
+	OPTION_TIME(struct snapshot_options, every_ns, "every", "TIME",
+		    "take one again and again, at multiples of this time (5m: at 12:00, 12:05...), "
+		    "until Ctrl-C; NAME is the beginning of their names (every)"),
+	OPTION_TIME(struct snapshot_options, keep_ns, "keep", "TIME",
+		    "with --every: remove those of the series that are older"),
 	{0},
 };
 
@@ -462,6 +570,7 @@ const struct command command_snapshot = {
 		"show has the processes and the functions that hold most, over all builds of a\n"
 		"program. A snapshot stays until it is removed.\n",
 	.examples = "  collector snapshot take before\n"
+		    "  collector snapshot take --every 5m --keep 1d night\n"
 		    "  collector snapshot show before\n"
 		    "  collector diff --base snapshot:before snapshot:after\n",
 	.groups = groups,

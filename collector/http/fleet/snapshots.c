@@ -98,7 +98,7 @@ static int snapshots_begin(struct exchange *x, struct asked_snapshot *asked)
 	if (r < 0)
 		return r;
 	r = snapshot_take(&asked->request, &asked->taking, &x->err);
-	if (r < 0 && r != -EINVAL && r != -EEXIST)
+	if (r < 0 && r != -EINVAL && r != -EEXIST && r != -ENODATA)
 		x->status = 503;
 	return r;
 }
