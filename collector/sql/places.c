@@ -355,6 +355,10 @@ const struct table table_map_usage = {
 	X(COMMAND_LINE, "command_line", "TEXT", "its arguments")                                   \
 	X(HOST, "host", "TEXT", "where it ran")                                                    \
 	X(ARCHITECTURE, "architecture", "TEXT", "x86_64, aarch64...")                              \
+	X(BOARD, "board", "TEXT", "the machine's model; empty: not known")                         \
+	X(CGROUP, "cgroup", "TEXT", "path of the program's control group")                         \
+	X(BUILD_ID, "build_id", "TEXT", "of the program's file, in hexadecimal digits")            \
+	X(TAGS, "tags", "TEXT", "KEY=VALUE, separated by commas")                                  \
 	X(BITS, "pointer_bits", "INTEGER", "how wide its addresses are: 32 or 64; 0: not known")   \
 	X(PAGE, "page_size", "INTEGER", "bytes; 0: not known")                                     \
 	X(PID, "pid", "INTEGER", "of the process")                                                 \
@@ -429,6 +433,18 @@ static void put_recording(struct table_cursor *c, sqlite3_context *out, int colu
 		break;
 	case RECORDING_ARCHITECTURE:
 		put_text(out, p->architecture);
+		break;
+	case RECORDING_BOARD:
+		put_text(out, p->labels.board);
+		break;
+	case RECORDING_CGROUP:
+		put_text(out, p->labels.cgroup);
+		break;
+	case RECORDING_BUILD_ID:
+		put_text(out, p->labels.build);
+		break;
+	case RECORDING_TAGS:
+		put_text(out, p->labels.tags);
 		break;
 	default:
 		put_process_number(c, out, p, column);

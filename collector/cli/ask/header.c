@@ -186,6 +186,8 @@ static void print_recorded(const struct recorded *r)
 		     p->executable ? p->executable : "?", p->pid,
 		     p->host && p->host[0] ? p->host : "?", p->architecture ? p->architecture : "?",
 		     watched, r->end);
+	if (p->labels.tags && *p->labels.tags)
+		terminal_say(STYLE_DIM, 2, "tags %s", p->labels.tags);
 }
 
 void header_print(const struct question *q)
