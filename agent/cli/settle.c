@@ -136,6 +136,7 @@ static void check_agents(const struct option_environment *from, const struct opt
 	struct options theirs = *own;
 	struct err_text err = {{0}};
 
+	theirs.tags = (struct tags){0}; /* else the agent's would be counted with theirs */
 	telling = say;
 	if (variables_read(&theirs, COMMAND_SERVE, from, &err) < 0)
 		settle_add(say, "%s", err.text);

@@ -98,22 +98,38 @@ int tags_add(struct tags *tags, const char *list, struct err_text *err)
 	int r = 0;
 
 	while (!r && *list) {
+		const char *next;
 		size_t length;
 
-		list += strspn(list, " ");
+		list += strspn(list, " \t");
 		length = strcspn(list, ",");
+		next = list + length + (list[length] == ',');
+		while (length && strchr(" \t", list[length - 1]))
+			length--;
 		r = length ? add_one(&t, list, length, err) : 0;
-		list += length + (list[length] == ',');
+		list = next;
 	}
 	if (!r)
 		*tags = t;
 	return r;
 }
 
-void tags_join(struct tags *tags, const struct tags *more)
+static bool has_key(const struct tags *t, const char *key, size_t length)
 {
+	for (const char *tag = NULL; (tag = tags_next(t, tag));)
+		if (!strncmp(tag, key, length) && tag[length] == '=')
+			return true;
+	return false;
+}
+
+unsigned tags_add_missing(struct tags *tags, const struct tags *more)
+{
+	unsigned left = 0;
+
 	for (const char *tag = NULL; (tag = tags_next(more, tag));)
-		add_one(tags, tag, strlen(tag), NULL);
+		if (!has_key(tags, tag, strcspn(tag, "=")))
+			left += add_one(tags, tag, strlen(tag), NULL) < 0;
+	return left;
 }
 
 void tags_text(const struct tags *t, char *out, size_t size)

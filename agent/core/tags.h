@@ -18,14 +18,14 @@ struct tags {
 
 /*
  * Adds "KEY=VALUE[,KEY=VALUE...]". A key replaces an earlier tag of the same key; an empty value
- * removes it. Blanks may follow a comma. A key has letters, digits, '_', '-' and '.'; a value has
- * printable UTF-8 without commas. Returns 0, -EINVAL or -ENOSPC, with a sentence; then the tags are
- * as before.
+ * removes it. Blanks beside a comma do not count. A key has letters, digits, '_', '-' and '.'; a
+ * value has printable UTF-8 without commas. Returns 0, -EINVAL or -ENOSPC, with a sentence; then
+ * the tags are as before.
  */
 int tags_add(struct tags *tags, const char *list, struct err_text *err);
 /* Writes them as tags_add takes them; cut if there is no room. */
 void tags_text(const struct tags *tags, char *out, size_t size);
-/* Adds all tags of `more`, which replace those of the same key. Tags without room are left out. */
-void tags_join(struct tags *tags, const struct tags *more);
+/* Adds the tags of `more` whose keys are not there yet. Returns how many had no room. */
+unsigned tags_add_missing(struct tags *tags, const struct tags *more);
 /* Returns the first tag, and the one after `tag`; NULL behind the last. */
 const char *tags_next(const struct tags *tags, const char *tag);

@@ -56,9 +56,12 @@ int session_settle(struct agent *a, struct session *s, const struct handshake_cl
 
 void session_tag(struct session *s)
 {
-	struct tags tags = s->settings.tags;
+	struct tags tags = s->settings.own_tags;
 
-	tags_join(&tags, &s->settings.own_tags);
+	if (tags_add_missing(&tags, &s->settings.tags))
+		log_warn("pid %d has tags of its own: there is no room for all of --tag beside "
+			 "them",
+			 (int)s->stream.target.pid);
 	stream_tag(&s->stream, &tags);
 }
 

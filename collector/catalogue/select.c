@@ -14,6 +14,7 @@
 #include "base/ban.h"
 
 #define VALUE_MAX 4352
+#define BLANKS	  " \t\n"
 
 enum field {
 	FIELD_ID,
@@ -133,6 +134,8 @@ static bool pattern_fits(const struct term *t, const char *pattern, const char *
 {
 	bool prefix = t->field == FIELD_ID || t->field == FIELD_BUILD;
 
+	if (!*value) /* there is none: only an empty pattern fits that */
+		return !*pattern;
 	return prefix && *pattern && !strpbrk(pattern, "*?")
 		       ? !strncasecmp(pattern, value, strlen(pattern))
 		       : fnmatch(pattern, value, FNM_NOESCAPE) == 0;
@@ -181,9 +184,9 @@ static int find_field(const char *name, size_t length, struct term *t)
 static int unknown_field(const char *name, size_t length, struct err_text *err)
 {
 	return err_set(err, -EINVAL,
-		       "--select knows no '%.*s': it takes id, name, executable, host, "
+		       "streams can't be selected by '%.*s', but by id, name, executable, host, "
 		       "architecture, board, cgroup, service, build, pid, state, version, and "
-		       "tag:KEY for a tag, as in tag:site=berlin",
+		       "by tag:KEY for a tag, as in tag:site=berlin",
 		       (int)(length < 64 ? length : 64), name);
 }
 
@@ -209,20 +212,20 @@ static int take_patterns(const char **at, struct term *t, struct err_text *err)
 	bool quoted = false;
 	int r = 0;
 
-	for (; !r && *p && (quoted || *p != ' '); p++) {
+	for (; !r && *p && (quoted || !strchr(BLANKS, *p)); p++) {
 		if (*p == '"') {
 			quoted = !quoted;
 		} else if (*p == ',' && !quoted) {
 			r = add_pattern(t, pattern, n);
 			n = 0;
 		} else if (n == sizeof(pattern) - 1) {
-			return err_set(err, -EINVAL, "--select has a pattern that is too long");
+			return err_set(err, -EINVAL, "the selector has a pattern that is too long");
 		} else {
 			pattern[n++] = *p;
 		}
 	}
 	if (quoted)
-		return err_set(err, -EINVAL, "--select has a quote without its end");
+		return err_set(err, -EINVAL, "the selector has a quote without its end");
 	*at = p;
 	return r ? r : add_pattern(t, pattern, n);
 }
@@ -235,12 +238,12 @@ static int take_term(const char **at, struct term *t, struct err_text *err)
 
 	t->differs = *name == '!';
 	name += t->differs;
-	length = strcspn(name, "=! ");
+	length = strcspn(name, "=!" BLANKS);
 	r = find_field(name, length, t);
 	if (r < 0)
 		return r == -EINVAL ? unknown_field(name, length, err) : r;
 	*at = name + length;
-	t->exists = !**at || **at == ' ';
+	t->exists = !**at || strchr(BLANKS, **at);
 	if (t->exists)
 		return 0;
 	if (**at == '!') {
@@ -249,7 +252,7 @@ static int take_term(const char **at, struct term *t, struct err_text *err)
 	}
 	if (**at != '=')
 		return err_set(err, -EINVAL,
-			       "--select takes NAME=PATTERN or NAME!=PATTERN, not '%.80s'", name);
+			       "the selector has NAME=PATTERN or NAME!=PATTERN, not '%.80s'", name);
 	++*at;
 	return take_patterns(at, t, err);
 }
@@ -259,7 +262,10 @@ int selector_parse(const char *text, struct selector **ret, struct err_text *err
 	struct selector *s = calloc(1, sizeof(*s));
 	int r = s ? 0 : -ENOMEM;
 
-	while (!r && *(text += strspn(text, " "))) {
+	if (!text[strspn(text, BLANKS)])
+		r = err_set(err, -EINVAL,
+			    "the selector is empty: it takes NAME=PATTERN, as in tag:site=berlin");
+	while (!r && *(text += strspn(text, BLANKS))) {
 		if (array_reserve(&s->terms, &s->capacity, (uint64_t)s->count + 1,
 				  sizeof(*s->terms)) < 0)
 			r = -ENOMEM;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "collector/catalogue/select.h"
 #include "collector/catalogue/store.h"
+#include "collector/catalogue/tag_rules.h"
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
@@ -14,8 +15,14 @@ int store_list_selected(struct store *store, const char *select, bool in_use,
 	struct stream_summary *list = NULL, other;
 	struct selector *selector = NULL;
 	size_t count = 0, kept = 0;
+	struct tag_rule *rules = NULL;
+	size_t rule_count = 0;
 	int r = selector_parse(select, &selector, err);
 
+	if (!r) /* a list without the collector's own tags would be another choice */
+		r = tag_rules_read(store_path(store), &rules, &rule_count, err);
+	if (!r)
+		tag_rules_free(rules, rule_count);
 	if (!r)
 		r = (in_use ? store_list : store_list_quickly)(store, &list, &count, err);
 	for (size_t i = 0; !r && i < count; i++) {
@@ -38,13 +45,16 @@ int store_list_selected(struct store *store, const char *select, bool in_use,
 static size_t find_among(const struct stream_summary *list, size_t count, const char *name,
 			 const struct stream_summary **ret_found)
 {
-	bool last = !strcmp(name, "last");
+	bool last = !strcmp(name, "last"), programs = false;
 	size_t matches = 0;
 
+	for (size_t i = 0; i < count; i++)
+		programs |= !list[i].is_snapshot;
 	for (size_t i = 0; i < count; i++) {
 		char id[STREAM_ID_TEXT];
 
-		if (last ? list[i].is_snapshot
+		/* A snapshot is the last one only among snapshots. */
+		if (last ? programs && list[i].is_snapshot
 			 : strncmp(stream_id_format(id, &list[i].id), name, strlen(name)) != 0)
 			continue;
 		*ret_found = &list[i];
@@ -73,8 +83,8 @@ int store_find_selected(struct store *store, const char *select, const char *nam
 	else if (!matches)
 		r = err_set(
 			err, -ENOENT,
-			"none of the %zu streams that match --select '%.200s' is called '%.40s'",
-			count, select, name);
+			"no stream that matches --select '%.200s' is called '%.40s' (%zu match)",
+			select, name, count);
 	else if (matches > 1)
 		r = err_set(err, -EEXIST,
 			    "'%.40s' is the beginning of %zu streams' ids, also with --select",

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "collector/catalogue/select.h"
 #include "collector/catalogue/store.h"
 #include "base/ban.h"
@@ -19,6 +20,8 @@
 #define TAGS_NAME     "tags.sqlite"
 #define BUSY_MS	      5000
 #define TAG_RULES_MAX 10000
+#define KEY_MAX	      32
+#define VALUE_MAX     96 /* bytes */
 
 DEFINE_CLEANUP(sqlite3_close, sqlite3 *)
 DEFINE_CLEANUP(sqlite3_finalize, sqlite3_stmt *)
@@ -65,17 +68,29 @@ static int open_rules(const char *folder, bool write, sqlite3 **ret_db, struct e
 	return 0;
 }
 
+/* The limits are those of agents (agent/core/tags.h). */
 static int check_tags(const char *tags, struct err_text *err)
 {
-	for (const char *at = tags; *at;) {
-		size_t n = strcspn(at, ","), key = strcspn(at, "=");
-		size_t good = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					 "0123456789_-.");
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+	char clean[VALUE_MAX + 2];
 
-		if (key >= n || !key || good < key)
-			return err_set(err, -EINVAL,
-				       "a tag is KEY=VALUE, such as site=berlin, not '%.*s'",
-				       (int)(n < 80 ? n : 80), at);
+	for (const char *at = tags; *at;) {
+		size_t n = strcspn(at, ","), key = strspn(at, letters);
+		bool good = key && key <= KEY_MAX && key < n && at[key] == '=' &&
+			    n - key - 1 <= VALUE_MAX;
+
+		if (good)
+			good = words_clean(clean, sizeof(clean), at + key + 1, n - key - 1) ==
+				       n - key - 1 &&
+			       !memcmp(clean, at + key + 1, n - key - 1);
+		if (!good)
+			return err_set(
+				err, -EINVAL,
+				"a tag is KEY=VALUE, such as site=berlin: letters, digits, "
+				"'_', '-' and '.' in KEY (%d at most), a line of %d bytes at "
+				"most in VALUE",
+				KEY_MAX, VALUE_MAX);
 		at += n + (at[n] == ',');
 	}
 	return *tags ? 0 : err_set(err, -EINVAL, "which tag? KEY=VALUE, such as site=berlin");
@@ -89,7 +104,7 @@ int tag_rules_add(const char *folder, const char *tags, const char *selector, ui
 	struct selector *parsed = NULL;
 	int r = check_tags(tags, err);
 
-	if (!r)
+	if (!r && *selector)
 		r = selector_parse(selector, &parsed, err);
 	if (!r)
 		r = open_rules(folder, true, &db, err);
@@ -176,7 +191,7 @@ int tag_rules_read(const char *folder, struct tag_rule **ret_rules, size_t *ret_
 static int apply_rule(const struct tag_rule *rule, struct stream_summary *list, size_t count)
 {
 	struct selector *selector = NULL;
-	int r = selector_parse(rule->selector, &selector, NULL);
+	int r = *rule->selector ? selector_parse(rule->selector, &selector, NULL) : 0;
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0; /* of a later version */

@@ -252,13 +252,15 @@ static int no_such_stream(const char *stream, struct err_text *err)
 int command_find_stream(const struct common_options *options, const char *stream, char **ret_path,
 			struct err_text *err)
 {
+	bool elsewhere = store_name_is_path(stream) || !strncmp(stream, "snapshot:", 9);
 	int r;
 
-	if (options->select && store_name_is_path(stream))
+	if (options->select_typed && elsewhere)
 		return err_set(err, -EINVAL,
-			       "--select chooses among the streams in %.200s, and %.200s is a file",
+			       "--select chooses among the streams in %.200s, and %.200s names one "
+			       "by itself: leave out one of them",
 			       options->data, stream);
-	if (options->select)
+	if (options->select && !elsewhere)
 		return find_selected(options, stream, ret_path, err);
 	if (store_name_is_path(stream)) {
 		if (command_is_folder(stream, ".") && !command_is_stream(stream))
@@ -406,6 +408,10 @@ static int command_run(const struct command *command, const struct option_target
 			    common->pager);
 		index = options_find(target->set, "data", strlen("data"));
 		common->data_only = index >= 0 && target->sources->of[index] == OPTION_ARGUMENT;
+		index = options_find(target->set, "select", strlen("select"));
+		common->select_typed = index >= 0 && target->sources->of[index] == OPTION_ARGUMENT;
+		if (common->select && !common->select_typed && !*common->select)
+			common->select = NULL; /* HEAPCAST_SELECT= means "not set" */
 	}
 	return command->run(
 		&(struct command_call){command, target->options, argv + first, argc - first});

@@ -76,6 +76,8 @@ struct common_options {
 	bool json, full_names, wide, no_pager;
 	const char *pager;  /* NULL: as the environment says */
 	const char *select; /* NULL: all streams; see catalogue/select.h */
+	bool select_typed;  /* on the command line; what a variable says gives way to a file, and
+			       to streams that are named otherwise */
 };
 
 #define DEFAULT_DATA "./heapcast-data"

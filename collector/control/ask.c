@@ -57,6 +57,15 @@ static bool is_word(const char *line, const char *word)
 	return !strncmp(line, word, length) && (line[length] == ' ' || !line[length]);
 }
 
+int control_reach(const char *folder, struct err_text *err)
+{
+	int fd = ask_reach(folder, err);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
 int control_ask_begin(struct control_asking *a, const char *folder, const char *question,
 		      struct err_text *err)
 {

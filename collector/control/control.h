@@ -56,6 +56,8 @@ struct control_asking {
 	size_t length;
 	char in[CONTROL_LINE];
 };
+/* Returns 0 if a collector is at work in the folder, or the same errors as control_ask. */
+int control_reach(const char *folder, struct err_text *err);
 /* Returns the same errors as control_ask. */
 int control_ask_begin(struct control_asking *asking, const char *folder, const char *question,
 		      struct err_text *err);

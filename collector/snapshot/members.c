@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "collector/control/control.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
 #include "collector/snapshot/state.h"
@@ -133,6 +134,9 @@ static int find_selected(struct snapshot_taking *t, struct err_text *err)
 
 	if (!select)
 		return 0;
+	r = control_reach(t->request->data, err);
+	if (r < 0)
+		return r;
 	r = store_list_selected(t->store, select, false, &list, &count, err);
 	if (!r)
 		t->named = calloc(count + 1, sizeof(*t->named));

@@ -51,6 +51,13 @@ wait_for 10 "the new tags" eval '[ "$(listed "tag:site=paris tag:rack=3" | wc -l
 chosen "$a" 'version=1.5'
 chosen "$b" 'version=1.6'
 
+# However many the agent has, the program's own stay.
+sed -i 's/^tag = .*/tag = a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1,j=1,k=1,l=1,m=1,n=1,o=1,p=1/' "$T/conf"
+kill -HUP "${served[one]}"
+wait_for 10 "sixteen tags" eval '[ "$(listed "tag:a" | wc -l)" = 2 ]'
+chosen "$a" 'tag:job=7 version=1.5'
+assert_contains "the agent's log" "$T/one.err" "there is no room for all of --tag"
+
 # Another agent takes the programs up: the tags are those of its own file, and those of the programs.
 kill -KILL "${served[one]}"
 sed -i 's/^tag = .*/tag = site=rome/' "$T/conf"
@@ -84,9 +91,23 @@ has "$T/top.json" "a['process']['pid'] == $a"
 assert_status 2 ask top --select tag:stage=x 2>"$T/none"
 assert_contains "nothing selected" "$T/none" "no stream in $data matches --select 'tag:stage=x'"
 assert_status 2 ask top --select 'foo=1' 2>"$T/none"
-assert_contains "an unknown name" "$T/none" "--select knows no 'foo'"
+assert_contains "an unknown name" "$T/none" "streams can't be selected by 'foo'"
 assert_status 2 ask top --select 'pid=1' "$T/x.heapcast" 2>"$T/none"
 assert_contains "a file" "$T/none" "--select chooses among the streams in"
+
+assert_status 2 ask list --select foo=1 2>"$T/none"
+assert_status 2 ask list --select "" 2>"$T/none"
+assert_contains "an empty selector" "$T/none" "the selector is empty"
+chosen "$a $c" 'tag:job=* !state=snapshot'
+# What a variable says gives way to what is named otherwise.
+"$AGENT" run --quiet --output "$T/file.heapcast" -- true
+HEAPCAST_SELECT=tag:stage=x ask report "$T/file.heapcast" >"$T/said" || fail "a file, with HEAPCAST_SELECT"
+HEAPCAST_SELECT=tag:stage=x ask ctl "$(ask list --select "pid=$a" --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["streams"][0]["id"])')" mark it >"$T/said" ||
+	fail "an order to a stream, with HEAPCAST_SELECT"
+HEAPCAST_SELECT="pid=$a" ask report --json >"$T/said"
+has "$T/said" "a['process']['pid'] == $a"
+# --select chooses the STREAM, not what it is compared with.
+ask diff --base "$T/file.heapcast" --select "pid=$a" last >"$T/said" || fail "a base that is not selected"
 
 # Orders to those.
 ask ctl --select tag:stage=canary mark 'load test' --json >"$T/orders.json" || fail "ctl: $(cat "$T/orders.json")"
@@ -95,6 +116,8 @@ assert_status 1 ask ctl --select tag:stage=x mark it 2>"$T/none"
 assert_contains "an order to nobody" "$T/none" "no running program matches --select 'tag:stage=x'"
 assert_status 2 ask ctl --select tag:stage=x --all mark it 2>"$T/none"
 assert_status 2 ask ctl --select foo=x mark it 2>"$T/none"
+assert_status 2 ask ctl --select "" mark it 2>"$T/none"
+assert_status 2 tag w=1 "" 2>"$T/none"
 
 # A snapshot of those, and REST.
 ask snapshot take canary --select tag:stage=canary --json >"$T/snapshot.json" || fail "snapshot: $(cat "$T/snapshot.json")"
@@ -103,7 +126,7 @@ assert_status 1 ask snapshot take other --select tag:stage=x 2>"$T/none"
 curl -sfG "$URL/list" --data-urlencode 'select=tag:stage=canary !state=snapshot' >"$T/rest.json" || fail "REST"
 has "$T/rest.json" "sorted(s['pid'] for s in a) == sorted([$a, $c]) and all('stage=canary' in s['tags'] for s in a)"
 assert_eq "a wrong selector over REST" 400 "$(curl -sG -o "$T/rest.json" -w '%{http_code}' "$URL/list" --data-urlencode 'select=foo=1')"
-assert_contains "a wrong selector over REST" "$T/rest.json" "knows no 'foo'"
+assert_contains "a wrong selector over REST" "$T/rest.json" "can't be selected by 'foo'"
 
 # The catalogue can be made anew: it is all in the recordings, and the rules stay.
 for name in first second third; do release $name; done
@@ -114,5 +137,13 @@ listed 'name=waiting' | sort >"$T/before"
 rm "$data"/catalogue.sqlite*
 listed 'name=waiting' | sort >"$T/after"
 cmp "$T/before" "$T/after" || fail "without the catalogue: $(diff "$T/before" "$T/after")"
-tag --forget 2
+tag --forget 2 >"$T/said"
 chosen "" 'tag:later'
+assert_status 3 ask ctl --select "pid=$a" mark it 2>"$T/none"
+assert_contains "no collector" "$T/none" "no collector is at work"
+
+# Rules that can't be read are no reason to choose otherwise.
+head -c 8192 /dev/zero | tr '\0' x >"$data/tags.sqlite"
+assert_status 3 ask list --select tag:stage 2>"$T/none"
+assert_contains "damaged rules" "$T/none" "tags.sqlite"
+assert_status 0 ask list >"$T/said"

@@ -101,9 +101,8 @@ static const struct option_own tags_kind = {
 	.parse = tags_read,
 	.text = tags_write,
 	.size = sizeof(((struct options *)0)->tags),
-	.takes =
-		"KEY=VALUE, such as site=berlin (letters, digits, '_', '-' and '.' in KEY; 16 tags "
-		"and 256 bytes at most)"};
+	.takes = "KEY=VALUE, such as site=berlin (letters, digits, '_', '-' and '.' in KEY, 32 at "
+		 "most; 96 bytes in VALUE; 16 tags and 256 bytes in all)"};
 static const struct option_own mode_kind = {
 	.parse = mode_read, .text = mode_write, .size = sizeof(((struct options *)0)->mode)};
 static const struct option_own maps_kind = {.parse = maps_read,

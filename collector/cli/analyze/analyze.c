@@ -176,6 +176,8 @@ static int analyze_run(struct command_call *call)
 					   o->stack_traces   ? "stack-traces"
 					   : o->minimum_size ? "minimum-size"
 							     : "minimum-count");
+	if (!call->argument_count && o->question.common.select)
+		return question_run_as(call, &analyze_question);
 	if (!call->argument_count)
 		return refuse_report(call) ? EXIT_USAGE : analyze_find(call);
 	return analyze_is_file(call->arguments[0]) ? analyze_file(call)

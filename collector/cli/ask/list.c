@@ -179,6 +179,8 @@ static int list_streams(struct command_call *call, struct store *store)
 	if (!r && store_note(store, note))
 		program_printf(stderr, "collector list: not all is recorded here: %s\n", note);
 	store_list_free(list, count);
+	if (r == -EINVAL)
+		return command_usage_error(call->command, "%s", err.text);
 	return r < 0 ? command_fault(call->command, r, &err) : status;
 }
 
@@ -196,7 +198,12 @@ static int list_run(struct command_call *call)
 		r = -ENOMEM;
 	if (files.count)
 		here_print(&files);
-	if (r == -ENOENT && !files.count && !options->data_only)
+	if (r == -ENOENT && options->select)
+		err_set(&err, r,
+			"there is no data folder %.200s, and --select chooses among the "
+			"streams of one: --data names another",
+			options->data);
+	else if (r == -ENOENT && !files.count && !options->data_only)
 		last_none(options->data, &err);
 	if (!r && files.count)
 		program_printf(stdout, "\nStreams in %s; 'collector report ID' opens one:\n",

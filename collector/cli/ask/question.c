@@ -189,7 +189,19 @@ static int add_progress(struct question *q)
 	return 0;
 }
 
-static int open_all(struct question *q, const struct question_options *o, struct err_text *err)
+static int find_stream(struct question *q, const char *name, bool selected, struct err_text *err)
+{
+	struct common_options common = q->options->common;
+
+	if (!selected) {
+		common.select = NULL;
+		common.select_typed = false;
+	}
+	return command_find_stream(&common, name, &q->path, err);
+}
+
+static int open_all(struct question *q, const struct question_options *o, bool selected,
+		    struct err_text *err)
 {
 	static char reading[] = "reading the recording";
 	cleanup(cleanup_free) char *name = NULL;
@@ -201,7 +213,7 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	if (!r && time)
 		r = read_moment_value(q, o, err);
 	if (!r)
-		r = command_find_stream(&o->common, name, &q->path, err);
+		r = find_stream(q, name, selected, err);
 	if (!r)
 		r = output_apart(o->output, q->path, err);
 	if (!r)
@@ -227,8 +239,8 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	return r < 0 ? r : question_read_condition(q, o->where, err);
 }
 
-int question_open_named(struct command_call *call, const char *stream, enum value default_value,
-			struct question *ret_question)
+static int open_question(struct command_call *call, const char *stream, enum value default_value,
+			 bool selected, struct question *ret_question)
 {
 	const struct question_options *o = call->options;
 	struct question q = {
@@ -239,7 +251,7 @@ int question_open_named(struct command_call *call, const char *stream, enum valu
 	q.stream = stream;
 	progress_work("working out the answer");
 	filter_init(&q.filter);
-	r = open_all(&q, o, &err);
+	r = open_all(&q, o, selected, &err);
 	if (r < 0) {
 		question_close(&q);
 		return command_input_fault(call->command, r, &err);
@@ -248,11 +260,23 @@ int question_open_named(struct command_call *call, const char *stream, enum valu
 	return EXIT_DONE;
 }
 
+int question_open_named(struct command_call *call, const char *stream, enum value default_value,
+			struct question *ret_question)
+{
+	return open_question(call, stream, default_value, false, ret_question);
+}
+
+int question_open_selected(struct command_call *call, const char *stream, enum value default_value,
+			   struct question *ret_question)
+{
+	return open_question(call, stream, default_value, true, ret_question);
+}
+
 int question_open(struct command_call *call, enum value default_value,
 		  struct question *ret_question)
 {
-	return question_open_named(call, call->argument_count ? call->arguments[0] : "last",
-				   default_value, ret_question);
+	return question_open_selected(call, call->argument_count ? call->arguments[0] : "last",
+				      default_value, ret_question);
 }
 
 void question_close(struct question *question)

@@ -90,8 +90,11 @@ struct question {
 	struct recorded recorded; /* the head of each answer */
 };
 
-/* Opens `stream`. If its name ends in @TIME, the question is about that moment. Returns EXIT_DONE,
+/* Open `stream`. If its name ends in @TIME, the question is about that moment. question_open_named
+ * opens it whatever --select chooses, question_open_selected one of those. They return EXIT_DONE,
  * or another exit status after an error message. */
+int question_open_selected(struct command_call *call, const char *stream, enum value default_value,
+			   struct question *ret_question);
 int question_open_named(struct command_call *call, const char *stream, enum value default_value,
 			struct question *ret_question);
 /* Opens the stream that the call names, or `last`. Returns EXIT_DONE, or another exit status after

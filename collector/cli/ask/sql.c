@@ -274,7 +274,7 @@ static int run_sql(struct command_call *call)
 	r = find_statements(call, &stream, &text, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
-	status = question_open_named(call, stream, VALUE_ALLOCATED, &q);
+	status = question_open_selected(call, stream, VALUE_ALLOCATED, &q);
 	if (status)
 		return status;
 	status = run(&q, o, buf_text(&text) ? buf_text(&text) : "");

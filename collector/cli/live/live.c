@@ -187,7 +187,7 @@ static int live_open(struct live *live, const char *stream)
 	struct err_text err = {0};
 	int r, status;
 
-	status = question_open_named(live->call, stream, VALUE_ALLOCATED, &live->question);
+	status = question_open_selected(live->call, stream, VALUE_ALLOCATED, &live->question);
 	if (status)
 		return status;
 	live->is_open = true;

@@ -178,8 +178,10 @@ static int ask_selected(struct ctl *c, struct err_text *err)
 	cleanup(cleanup_store_close) struct store *store = NULL;
 	struct stream_summary *list = NULL;
 	size_t count = 0;
-	int r = store_open(o->data, STORE_READ, &store, err);
+	int r = control_reach(o->data, err);
 
+	if (!r)
+		r = store_open(o->data, STORE_READ, &store, err);
 	if (!r)
 		r = store_list_selected(store, o->select, false, &list, &count, err);
 	c->unnamed = r == -EINVAL;
@@ -200,7 +202,9 @@ static int ask_them(struct ctl *c, char **names, int count, struct err_text *err
 {
 	if (count)
 		return ask_streams(c, names, count, err);
-	return c->options->common.select ? ask_selected(c, err) : ask(c, err);
+	return c->options->common.select && !c->options->all && !c->options->host
+		       ? ask_selected(c, err)
+		       : ask(c, err);
 }
 
 static int ctl_answer(struct command_call *call, struct ctl *c, int names, struct err_text *err)
@@ -255,7 +259,10 @@ static int ctl_check(const struct command_call *call, int at, struct ctl *c)
 	if (control_order_say(&c->order, call->arguments[at], more ? call->arguments[at + 1] : NULL,
 			      &why) < 0)
 		return command_usage_error(call->command, "%s", why);
-	if ((at > 0) + o->all + (o->host != NULL) + (o->common.select != NULL) != 1)
+	if ((at > 0) + o->all + (o->host != NULL) +
+		    (o->common.select_typed ||
+		     (o->common.select && at <= 0 && !o->all && !o->host)) !=
+	    1)
 		return command_usage_error(
 			call->command,
 			"whom? either STREAM..., or --all, or --host NAME, or --select");

@@ -201,7 +201,7 @@ static struct snapshot_request take_request(const struct command_call *call)
 		.timeout_ns = o->timeout_ns,
 		.streams = (const char *const *)call->arguments + 2,
 		.stream_count = call->argument_count > 2 ? (size_t)call->argument_count - 2 : 0,
-		.select = o->question.common.select,
+		.select = call->argument_count > 2 ? NULL : o->question.common.select,
 	};
 }
 
@@ -290,8 +290,9 @@ static int take_series(struct command_call *call)
 		return command_usage_error(
 			call->command,
 			"a series' name has letters, digits, '.', '-' and '_', %u "
-			"at most",
-			SERIES_PREFIX_MOST);
+			"at most, and begins with a letter or digit; '%.80s' is "
+			"none",
+			SERIES_PREFIX_MOST, request.name);
 	if (o->every_ns < 1000000000)
 		return command_usage_error(call->command, "--every takes 1s at least");
 	while (status == EXIT_DONE) {
@@ -309,7 +310,7 @@ static int take(struct command_call *call)
 {
 	const struct snapshot_options *o = call->options;
 
-	if (o->question.common.select && call->argument_count > 2)
+	if (o->question.common.select_typed && call->argument_count > 2)
 		return command_usage_error(call->command, "takes streams or --select, not both");
 	if (o->keep_ns && !o->every_ns)
 		return command_usage_error(call->command, "--keep goes with --every");

@@ -64,14 +64,19 @@ static int tag_list(struct command_call *call)
 	struct err_text err = {0};
 	struct tag_rule *rules;
 	size_t count;
-	int status = EXIT_DONE, r = tag_rules_read(o->common.data, &rules, &count, &err);
+	int status = EXIT_DONE, r = access(o->common.data, R_OK | X_OK) < 0 ? -errno : 0;
 
+	if (r < 0)
+		return command_usage_error(call->command,
+					   "the data folder %.200s: %s (--data names another)",
+					   o->common.data, strerror(-r));
+	r = tag_rules_read(o->common.data, &rules, &count, &err);
 	if (r < 0)
 		return command_fault(call->command, r, &err);
 	if (o->common.json) {
 		status = print_json(call, rules, count);
 	} else if (!count) {
-		program_printf(stdout, "No rules here. 'collector tag site=berlin host=gw-*' "
+		program_printf(stdout, "No rules here. 'collector tag site=berlin host=gw-1' "
 				       "makes one.\n");
 	} else {
 		table_head(&rule_answer, STYLE_PLAIN);
@@ -96,7 +101,8 @@ static void tell_matches(struct command_call *call, uint64_t number, const char 
 	int r = store_open(o->common.data, STORE_READ, &store, NULL);
 
 	if (!r)
-		r = store_list_selected(store, selector, false, &list, &count, NULL);
+		r = *selector ? store_list_selected(store, selector, false, &list, &count, NULL)
+			      : store_list_quickly(store, &list, &count, NULL);
 	program_printf(stdout, "Rule %llu: %s for ", (unsigned long long)number, tags);
 	if (r < 0 || !count)
 		program_printf(stdout, "streams to come; none here matches yet.\n");
@@ -115,6 +121,10 @@ static int tag_add(struct command_call *call)
 	uint64_t number;
 	int r;
 
+	for (int i = 1; i < call->argument_count; i++)
+		if (!*call->arguments[i])
+			return command_usage_error(call->command,
+						   "which streams? A pattern is empty");
 	for (int i = 1; i < call->argument_count; i++)
 		buf_printf(&selector, "%s%s", i > 1 ? " " : "", call->arguments[i]);
 	if (!buf_text(&selector))
@@ -142,7 +152,10 @@ static int tag_forget(struct command_call *call)
 		return command_usage_error(
 			call->command, "there is no rule %llu ('collector tag --list' shows all)",
 			(unsigned long long)o->forget);
-	return r < 0 ? command_fault(call->command, r, &err) : EXIT_DONE;
+	if (r < 0)
+		return command_fault(call->command, r, &err);
+	program_printf(stdout, "Rule %llu is gone.\n", (unsigned long long)o->forget);
+	return EXIT_DONE;
 }
 
 static int tag_run(struct command_call *call)

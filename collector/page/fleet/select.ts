@@ -30,6 +30,7 @@ const FIELDS: Record<string, (s: Stream) => string> = {
 };
 
 function fits(pattern: string, value: string, beginning: boolean): boolean {
+	if (!value) return !pattern; // there is none
 	if (beginning && pattern && !/[*?]/.test(pattern))
 		return value.toLowerCase().startsWith(pattern.toLowerCase());
 	const source = pattern

@@ -51,8 +51,9 @@ static bool matches(const char *text)
 static void matching(void **state)
 {
 	static const char *const yes[] = {
-		"",
-		"  ",
+		"host=gw-17\tstate=live\n",
+		"tag:rack!=*",
+		"!tag:rack=?",
 		"id=8b3b",
 		"id=8B3B0C",
 		"id=8b*",
@@ -112,6 +113,8 @@ static void matching(void **state)
 		"board=Raspberry",
 		"host=gw-* version=1.5",
 		"host=gw-1",
+		"tag:rack=*",
+		"tag:site!=*",
 	};
 
 	(void)state;
@@ -141,13 +144,15 @@ static void nonsense(void **state)
 	static const struct {
 		const char *text, *says;
 	} cases[] = {
-		{"foo=1", "--select knows no 'foo'"},
+		{"foo=1", "streams can't be selected by 'foo'"},
 		{"site=berlin", "tag:KEY for a tag, as in tag:site=berlin"},
-		{"=1", "--select knows no ''"},
-		{"tag:=1", "--select knows no 'tag:'"},
-		{"host!gw", "takes NAME=PATTERN or NAME!=PATTERN, not 'host!gw'"},
+		{"=1", "streams can't be selected by ''"},
+		{"tag:=1", "streams can't be selected by 'tag:'"},
+		{"host!gw", "has NAME=PATTERN or NAME!=PATTERN, not 'host!gw'"},
 		{"host=\"gw", "a quote without its end"},
-		{"host=gw foo", "--select knows no 'foo'"},
+		{"", "the selector is empty"},
+		{" \t", "the selector is empty"},
+		{"host=gw foo", "streams can't be selected by 'foo'"},
 	};
 
 	(void)state;

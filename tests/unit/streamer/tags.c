@@ -32,7 +32,7 @@ static void added(void **state)
 	says(&tags, "site=berlin,version=1.4,Role_2.x-y=gate way");
 	assert_int_equal(tags_add(&tags, "version=1.5", NULL), 0);
 	says(&tags, "site=berlin,Role_2.x-y=gate way,version=1.5");
-	assert_int_equal(tags_add(&tags, ",,  site=,,", NULL), 0);
+	assert_int_equal(tags_add(&tags, ",, \tsite= \t,,", NULL), 0);
 	says(&tags, "Role_2.x-y=gate way,version=1.5");
 	assert_int_equal(tags_add(&tags, "vers=2,a=b=c,u=\xc3\xbc", NULL), 0);
 	says(&tags, "Role_2.x-y=gate way,version=1.5,vers=2,a=b=c,u=\xc3\xbc");
@@ -122,8 +122,25 @@ static void joined(void **state)
 	(void)state;
 	tags_add(&agent, "site=berlin,version=1.4", NULL);
 	tags_add(&own, "version=2,job=7", NULL);
-	tags_join(&agent, &own);
-	says(&agent, "site=berlin,version=2,job=7");
+	assert_int_equal(tags_add_missing(&own, &agent), 0);
+	says(&own, "version=2,job=7,site=berlin");
+}
+
+/* What a program has of its own stays. */
+static void no_room_to_join(void **state)
+{
+	struct tags agent = {0}, own = {0};
+	char tag[32];
+
+	(void)state;
+	for (unsigned i = 0; i < TAGS_MAX; i++) {
+		snprintf(tag, sizeof(tag), "k%u=1", i);
+		tags_add(&agent, tag, NULL);
+	}
+	tags_add(&own, "k3=own,job=7,note=x", NULL);
+	assert_int_equal(tags_add_missing(&own, &agent), 2);
+	says(&own, "k3=own,job=7,note=x,k0=1,k1=1,k2=1,k4=1,k5=1,k6=1,k7=1,k8=1,k9=1,k10=1,k11=1,"
+		   "k12=1,k13=1");
 }
 
 static void text_is_cut(void **state)
@@ -147,6 +164,7 @@ int main(void)
 		cmocka_unit_test(too_long),
 		cmocka_unit_test(joined),
 		cmocka_unit_test(text_is_cut),
+		cmocka_unit_test(no_room_to_join),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
