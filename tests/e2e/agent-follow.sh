@@ -27,7 +27,7 @@ l = json.load(open(sys.argv[1]))
 told = l["unrecorded_children"]
 assert l["unrecorded"] == len(told) and all(u["name"] in ("sleep", "script", "bash") for u in told), told
 assert sum(u["events"] for u in told) == l["unrecorded_events"] and all(u["counted"] for u in told), told
-assert all(u["allocations"] > 50 and u["bytes"] > 1000 for u in told if u["name"] == "sleep"), told
+assert all(u["allocations"] > 20 and u["bytes"] > 1000 for u in told if u["name"] == "sleep"), told
 print(l["unrecorded_events"], len(told))' "$T/ledger.json")"
 	events=$((events + more)) children=$((children + count))
 done

@@ -27,7 +27,7 @@ sh -c "$in_cgroup" "$CGROUP/agent" "$AGENT" run --quiet --output "$T/rec" -- \
 	sh -c "$in_cgroup" "$CGROUP/target" "$WITNESS" "$T/truth" 2 wait &
 agent=$!
 program_of() {
-	program=$(grep -lx "e2e-witness" /proc/[0-9]*/comm 2>/dev/null | head -n 1 | tr -dc 0-9)
+	program=$(grep -lx "e2e-witness" /proc/[0-9]*/comm 2>/dev/null | head -n 1 | tr -dc 0-9 || true)
 	[ -n "$program" ]
 }
 wait_for 10 "the program to run" program_of
