@@ -103,6 +103,30 @@ static void a_full_session_is_waited_for(void **state)
 	part();
 }
 
+/* A message may come in any pieces: here each byte comes in a record of its own. */
+static void bytes_come_alone(void **state)
+{
+	size_t whole_out, all;
+
+	(void)state;
+	begin();
+	deliver(&agent, &collector);
+	assert_int_equal(collector.r, 0);
+	whole_out = collector.talk.out_length;
+	part();
+	begin();
+	all = agent.talk.out_length;
+	for (size_t i = 0; i < all; i++) {
+		agent.talk.out_at = i;
+		agent.talk.out_length = i + 1;
+		deliver(&agent, &collector);
+		assert_int_equal(collector.r, 0);
+		assert_int_equal(collector.talk.in_length, i + 1 < all ? i + 1 : 0);
+	}
+	assert_int_equal(collector.talk.out_length, whole_out);
+	part();
+}
+
 static void ends_are_heard(void **state)
 {
 	size_t n;
@@ -141,6 +165,7 @@ int main(void)
 		TEST_IN_FOLDER(bad_messages_are_refused),
 		TEST_IN_FOLDER(sayings_are_bounded),
 		TEST_IN_FOLDER(a_full_session_is_waited_for),
+		TEST_IN_FOLDER(bytes_come_alone),
 		TEST_IN_FOLDER(ends_are_heard),
 	};
 	struct secret code;
