@@ -33,6 +33,8 @@ for line in open(sys.argv[2]):
     if block["size"] % 16 != 7 or number not in (1, 2, 3, 5):
         continue
     chain = [(re.sub(r"\(.*", "", f.get("function") or "?"), f.get("library", "").rsplit("/", 1)[-1]) for f in block["backtrace"]]
+    if chain and chain[0][1].startswith("ld-"):
+        continue # the loader's own, as large as ours by the length of a path
     if number == 5:
         found["of the allocator"] += 1
         if chain[:2] != [("use_allocator", "swapper"), ("main", "swapper")]:

@@ -43,25 +43,29 @@ echo "the agent itself"
 assert_status 2 $LIMIT bash -c 'exec "$0" attach -p $$ 2>err' "$AGENT"
 assert_contains "the message" err "is an agent or a collector of ours"
 
-echo "the first process of a namespace"
-rm -f go
-unshare --pid --fork --mount-proc "$TARGETS/attached" "$T/go" 0 $ROUNDS &
-target=$!
-child_runs() { [ -n "$(cat /proc/$target/task/$target/children)" ]; }
-wait_for 20 "it to begin" child_runs
-child=$(tr -d ' ' </proc/$target/task/$target/children)
-wait_for 20 "it to wait" grep -q '(attached) S' "/proc/$child/stat"
-# The kernel tells numbers of the first namespace and of the agent's own.
-if [ "$(stat -Lc %i /proc/self/ns/pid)" = 4026531836 ]; then
-	attach -p "$child" --output first.heapcast
-	touch go
-	target_ended
-	attached_ended
-	exact first.heapcast
+if unshare --pid --fork --mount-proc true 2>/dev/null; then
+	echo "the first process of a namespace"
+	rm -f go
+	unshare --pid --fork --mount-proc "$TARGETS/attached" "$T/go" 0 $ROUNDS &
+	target=$!
+	child_runs() { [ -n "$(cat /proc/$target/task/$target/children)" ]; }
+	wait_for 20 "it to begin" child_runs
+	child=$(tr -d ' ' </proc/$target/task/$target/children)
+	wait_for 20 "it to wait" grep -q '(attached) S' "/proc/$child/stat"
+	# The kernel tells numbers of the first namespace and of the agent's own.
+	if [ "$(stat -Lc %i /proc/self/ns/pid)" = 4026531836 ]; then
+		attach -p "$child" --output first.heapcast
+		touch go
+		target_ended
+		attached_ended
+		exact first.heapcast
+	else
+		refused "$child" "it is in a process namespace inside of the agent's"
+		touch go
+		target_ended
+	fi
 else
-	refused "$child" "it is in a process namespace inside of the agent's"
-	touch go
-	target_ended
+	echo "no namespace with a /proc of its own here, as in a chroot"
 fi
 
 echo "a stopped one"
