@@ -246,6 +246,7 @@ static void test_copies(void **state)
 	(void)state;
 	assert_int_equal(totals_copy(&totals, &copy), 0); /* without any text */
 	assert_null(copy.name);
+	totals_done(&copy);
 	totals = (struct totals){.name = strdup("n"),
 				 .incomplete = strdup("i"),
 				 .events = 3,
