@@ -1,7 +1,8 @@
-# These ask much of the kernel: an emulator shows itself instead of the program, and lacks some of it.
+# These ask much of the kernel: an emulator shows itself instead of the program, lacks some of it, and its root is the
+# folder of the sysroot, which other users may not search below /root.
 set(natively)
 if(CMAKE_CROSSCOMPILING)
-	set(natively access agent agent_collectors beacon children control_socket dialer dialer_turned drain handshake life listener observer programs session_file symbol_place_debug target)
+	set(natively access agent agent_collectors beacon children control_socket dialer dialer_turned drain handshake life listener observer programs session_file symbol_files_found symbol_place symbol_place_debug target)
 endif()
 # Reads code of x86-64.
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
