@@ -305,3 +305,13 @@ void json_times_in(struct json *json, const char *name, const struct answer_cont
 /* Writes key and key_s. The latter is a string of 16 hexadecimal digits, for readers whose numbers
  * are floating point. */
 void json_address(struct json *json, const char *key, uint64_t address);
+
+/* Rows for a member of type struct labels: what a stream is known by beside its name and host. */
+#define ROWS_OF_LABELS(labels)                                                                     \
+	ROW("board", labels.board, NULL, "the machine's model, as its maker calls it",             \
+	    .when = IF_TEXT),                                                                      \
+		ROW("cgroup", labels.cgroup, NULL, "path of the program's control group",          \
+		    .when = IF_TEXT),                                                              \
+		ROW("build_id", labels.build, NULL, "build id of the program's file",              \
+		    .when = IF_TEXT),                                                              \
+		ROW("tags", labels.tags, NULL, "KEY=VALUE, separated by commas", .when = IF_TEXT)
