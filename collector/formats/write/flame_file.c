@@ -75,7 +75,7 @@ int export_flame_file(const struct tree *tree, const struct flame_file_options *
 			err, -ENOTSUP,
 			"this collector was built without its page, which a flame graph as HTML is "
 			"a part of. "
-			"deploy/install-packages build fetches node and npm; build it again then. "
+			"Install node (deploy/install-packages build) and build it again. "
 			"As SVG it can be drawn without");
 	r = page_unpack(&page_alone, &page);
 	if (!r)

@@ -13,9 +13,10 @@ static const char without_page[] =
 	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>heapcast</title>\n"
 	"<meta name=\"color-scheme\" content=\"light dark\"></head><body>\n"
 	"<h1>heapcast</h1>\n"
-	"<p>This collector was built without its page, as node 18.20 and npm were not there. "
-	"Install "
-	"them (<code>deploy/install-packages build</code>) and build it again.</p>\n"
+	"<p>This collector was built without its page, as node 18.20 was not there, or npm could "
+	"not "
+	"fetch what it is built with. Install node (<code>deploy/install-packages build</code>) "
+	"and build it again.</p>\n"
 	"<p>Everything else works: <a href=\"list\">/list</a> has the recordings, "
 	"<a href=\"openapi.json\">/openapi.json</a> describes the API, and <code>collector "
 	"report</code> shows a recording in a terminal.</p>\n</body></html>\n";
