@@ -48,6 +48,7 @@ static const char help[] =
 	"  tree        allocations from main down\n"
 	"  histogram   sizes and lifetimes of blocks\n"
 	"  diff        what has changed between two recordings or moments\n"
+	"  fleet       what grows on which boards, in which build, since when\n"
 	"  maps        what was mapped, and how much of it was in memory\n"
 	"  sql         any other question\n"
 	"  analyze     a report by rules: findings and why, as text or a page to print\n"

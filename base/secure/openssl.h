@@ -32,6 +32,7 @@ struct err_text;
 	X(BIO_set_init)                                                                            \
 	X(ERR_clear_error)                                                                         \
 	X(ERR_peek_error)                                                                          \
+	X(EVP_Digest)                                                                              \
 	X(EVP_PKEY_free)                                                                           \
 	X(EVP_sha256)                                                                              \
 	X(HMAC)                                                                                    \

@@ -9,3 +9,5 @@
  */
 int secret_hmac(const void *key, size_t key_length, const void *data, size_t length,
 		uint8_t *ret_mac);
+/* Computes SHA-256 (FIPS 180-4). Returns 0, or the errors of secret_hmac. */
+int secret_sha256(const void *data, size_t length, uint8_t ret_digest[32]);

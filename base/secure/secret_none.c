@@ -13,3 +13,11 @@ int secret_hmac(const void *key, size_t key_length, const void *data, size_t len
 	(void)ret_mac;
 	return -ENOTSUP;
 }
+
+int secret_sha256(const void *data, size_t length, uint8_t ret_digest[32])
+{
+	(void)data;
+	(void)length;
+	(void)ret_digest;
+	return -ENOTSUP;
+}

@@ -20,3 +20,12 @@ int secret_hmac(const void *key, size_t key_length, const void *data, size_t len
 		return -EIO;
 	return 0;
 }
+
+int secret_sha256(const void *data, size_t length, uint8_t ret_digest[32])
+{
+	const struct openssl *o = openssl_load(NULL);
+
+	if (!o)
+		return -ENOTSUP;
+	return o->EVP_Digest(data, length, ret_digest, NULL, o->EVP_sha256(), NULL) ? 0 : -EIO;
+}

@@ -16,6 +16,7 @@
 	X(timeline)                                                                                \
 	X(tree)                                                                                    \
 	X(histogram)                                                                               \
+	X(fleet)                                                                                   \
 	X(diff)                                                                                    \
 	X(maps)                                                                                    \
 	X(sql)                                                                                     \

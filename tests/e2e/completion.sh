@@ -40,7 +40,7 @@ all_options() { { options_of "$@"; echo --help; } | sort -u | paste -sd' '; }
 offers "agent " "--help --variables --version attach ctl pair run serve"
 offers "agent s" "serve"
 offers "collector l" "leaks ledger list"
-offers "$BUILD/bin/collector fl" "flamegraph"
+offers "$BUILD/bin/collector fla" "flamegraph"
 offers "agent run --" "$(all_options "$AGENT" run)"
 offers "agent serve --" "$(all_options "$AGENT" serve)"
 for command in $("$COLLECTOR" --help | sed -nE '/^Commands/,/^$/s/^  ([a-z]+) .*/\1/p'); do

@@ -121,13 +121,14 @@ static int digits_of(double value)
 }
 
 /* Prints the result of the condition, with the values that it compared. */
-static void fail_if_tell(const struct question *q, const struct sql_named *values, bool is_true)
+static void fail_if_tell(const struct command *command, const char *condition,
+			 const struct sql_named *values, bool is_true)
 {
 	cleanup(buf_done) struct buf text = {0};
 	char number[32];
 
 	for (size_t i = 0; values[i].name; i++) {
-		if (!speaks_of(q->options->fail_if, values[i].name))
+		if (!speaks_of(condition, values[i].name))
 			continue;
 		buf_printf(&text, "%s%s is %.*g", text.length ? ", " : ": ", values[i].name,
 			   digits_of(values[i].value), values[i].value);
@@ -135,8 +136,28 @@ static void fail_if_tell(const struct question *q, const struct sql_named *value
 			buf_printf(&text, " (%s)", format_size(number, values[i].value));
 	}
 	fflush(stdout);
-	command_note(q->command, "%s %s%s", is_true ? "it is true that" : "it is not true that",
-		     q->options->fail_if, buf_text(&text) ? buf_text(&text) : "");
+	command_note(command, "%s %s%s", is_true ? "it is true that" : "it is not true that",
+		     condition, buf_text(&text) ? buf_text(&text) : "");
+}
+
+int fail_if_known(const struct command *command, const char *condition,
+		  const struct sql_named *values)
+{
+	bool is_true;
+
+	return fail_if_evaluate(command, condition, values, &is_true);
+}
+
+int fail_if_judge(const struct command *command, const char *condition,
+		  const struct sql_named *values)
+{
+	bool is_true = false;
+	int status = fail_if_evaluate(command, condition, values, &is_true);
+
+	if (status)
+		return status;
+	fail_if_tell(command, condition, values, is_true);
+	return is_true ? EXIT_NO : EXIT_DONE;
 }
 
 int fail_if_check(const struct command_call *call, fail_if_filler *fill)
@@ -204,7 +225,6 @@ int fail_if_answer(struct question *q, fail_if_filler *fill, int status)
 {
 	const char *condition = q->options->fail_if;
 	struct sql_named values[FAIL_IF_MAX];
-	bool is_true = false;
 
 	if (!condition || status != EXIT_DONE)
 		return status;
@@ -212,10 +232,5 @@ int fail_if_answer(struct question *q, fail_if_filler *fill, int status)
 		fill(values, q->result);
 	else
 		status = fail_if_totals(q, values);
-	if (!status)
-		status = fail_if_evaluate(q->command, condition, values, &is_true);
-	if (status)
-		return status;
-	fail_if_tell(q, values, is_true);
-	return is_true ? EXIT_NO : EXIT_DONE;
+	return status ? status : fail_if_judge(q->command, condition, values);
 }

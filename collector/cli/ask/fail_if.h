@@ -20,3 +20,11 @@ int fail_if_check(const struct command_call *call, fail_if_filler *fill);
 /* Evaluates the condition for the answer to `q`. Returns EXIT_NO after a message if it is true,
  * else `status`. */
 int fail_if_answer(struct question *q, fail_if_filler *fill, int status);
+/* Checks a condition before the values are known. Returns EXIT_DONE, or EXIT_USAGE after an error
+ * message. */
+int fail_if_known(const struct command *command, const char *condition,
+		  const struct sql_named *values);
+/* Evaluates a condition over these values, and says what it compared. Returns EXIT_NO if it is
+ * true, EXIT_DONE if not, or EXIT_USAGE after an error message. */
+int fail_if_judge(const struct command *command, const char *condition,
+		  const struct sql_named *values);

@@ -485,7 +485,9 @@ static void live_tell(const struct live *live, const char *path, bool ended)
 	program_printf(stderr, "heapcast: the recording is %s\n", path);
 	if (live->started.is_command)
 		program_printf(stderr, "          what the program said: %s\n", live->started.said);
-	program_printf(stderr, "next: collector report '%s'\n", path);
+	/* A command to copy is not wrapped. */
+	program_print(stderr, "next: collector report '");
+	fprintf(stderr, "%s'\n", path);
 }
 
 int live_run(struct command_call *call)

@@ -67,7 +67,7 @@ int query_live(struct view *view, const struct filter *filter, uint64_t at_ns,
 
 /* ---- many moments ---- */
 
-struct moments {
+struct live_moments {
 	const uint64_t *times;
 	size_t count;
 	uint64_t *changes; /* since the previous time; the sums may wrap around, and their result is
@@ -75,14 +75,14 @@ struct moments {
 };
 
 /* Returns the index of the first time at or after `ns`, or `count` if there is none. */
-static size_t first_from(const struct moments *m, uint64_t ns)
+static size_t first_from(const struct live_moments *m, uint64_t ns)
 {
 	return numbers_below(m->times, m->count, ns);
 }
 
 static int live_add_row(void *context, const struct row_block *block, uint32_t i)
 {
-	struct moments *m = context;
+	struct live_moments *m = context;
 	uint64_t weight = row_weight(block, i),
 		 bytes = weight > block->size[i] ? weight : block->size[i];
 	size_t birth = first_from(m, block->birth_ns[i]);
@@ -100,7 +100,7 @@ static int live_add_row(void *context, const struct row_block *block, uint32_t i
 int query_in_use_at(struct view *view, const struct filter *filter, const uint64_t *times,
 		    size_t count, uint64_t *ret_bytes, struct err_text *err)
 {
-	struct moments moments = {times, count, ret_bytes};
+	struct live_moments moments = {times, count, ret_bytes};
 	int r;
 
 	for (size_t i = 0; i < count; i++)

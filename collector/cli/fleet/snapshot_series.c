@@ -1,5 +1,5 @@
 /* Snapshots at intervals. See snapshot_series.h. */
-#include "collector/cli/run/snapshot_series.h"
+#include "collector/cli/fleet/snapshot_series.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
-#include "collector/cli/run/snapshot_series.h"
+#include "collector/cli/fleet/snapshot_series.h"
 #include "collector/cli/terminal.h"
 #include "collector/cli/progress.h"
 #include "collector/answers/json.h"

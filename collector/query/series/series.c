@@ -15,7 +15,7 @@
 #include "collector/query/time/bands.h"
 #include "collector/query/time/courses.h"
 #include "collector/query/sweep/cursor.h"
-#include "collector/query/sums/groups.h"
+#include "collector/query/series/parted.h"
 #include "collector/query/match/matcher.h"
 #include "collector/query/time/timeline.h"
 #include "collector/query/sums/whole_sums.h"
@@ -32,54 +32,6 @@ void series_done(struct series_list *series)
 }
 
 /* ---- groups ---- */
-
-struct parted {
-	uint32_t *of_node; /* by node: group + 1, later band */
-	uint32_t *example; /* by group: one of its nodes */
-	uint32_t nodes, groups;
-};
-
-static void parted_done(struct parted *p)
-{
-	free(p->of_node);
-	free(p->example);
-}
-
-static uint64_t series_key_of(struct group_keys *keys, const struct view *view,
-			      const struct hiding *hiding, uint32_t node)
-{
-	if (keys->grouping == GROUP_BY_BACKTRACE)
-		return (uint64_t)node + 1;
-	return group_key(keys, view,
-			 &view->frames[cursor_frame(view, cursor_at_site(view, hiding, node))]);
-}
-
-static int part_nodes(struct parted *p, const struct view *view, const struct hiding *hiding,
-		      const struct node_sums *sums, enum grouping grouping)
-{
-	cleanup(group_keys_done) struct group_keys keys = {.grouping = grouping};
-	cleanup(map_done) struct map groups = {0};
-
-	p->nodes = view->nodes;
-	p->of_node = calloc((size_t)p->nodes + 1, sizeof(*p->of_node));
-	p->example = calloc((size_t)sums->count + 1, sizeof(*p->example));
-	if (!p->of_node || !p->example)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < sums->count; i++) {
-		uint32_t node = sums->list[i].node <= p->nodes ? sums->list[i].node : 0;
-		uint64_t key = series_key_of(&keys, view, hiding, node);
-		uint64_t *group = key ? map_put(&groups, key, NULL) : NULL;
-
-		if (!group)
-			return -ENOMEM;
-		if (!*group) {
-			p->example[p->groups] = node;
-			*group = ++p->groups;
-		}
-		p->of_node[node] = (uint32_t)*group;
-	}
-	return 0;
-}
 
 static int highest_first(const void *a, const void *b, void *courses)
 {
@@ -218,7 +170,7 @@ static int group_bands(struct view *view, const struct history_of *of,
 	if (!r)
 		r = view_whole_sums(view, of->matcher->filter, 0, &whole, err);
 	if (!r)
-		r = part_nodes(p, view, &hiding, &whole->sums, q->grouping);
+		r = parted_init(p, view, &hiding, &whole->sums, q->grouping);
 	if (!r)
 		r = chosen_bands(view, p, of, q->grouping, &chosen, err);
 	if (r < 0)

@@ -1,0 +1,21 @@
+#pragma once
+/* The comparison of a fleet (collector/fleet/fleet.h) as JSON. */
+#include "collector/fleet/fleet.h"
+
+struct answer;
+struct buf;
+struct json;
+
+/*
+ * Describes {"report", "sha256"}. The report has only texts and integers, in an order that its data
+ * determine, and no blanks. The digest is SHA-256 of its bytes: `jq -cj .report | sha256sum` gives
+ * the same. It is null if libcrypto is missing.
+ */
+extern const struct answer fleet_answer;
+/* Writes the members into an object that the caller has opened. Lists at most `functions` of the
+ * functions. Returns 0 or -ENOMEM. */
+int json_fleet(struct json *json, const struct fleet_report *report, uint64_t functions);
+#define FLEET_DIGEST_TEXT 65
+/* Writes the digest as digits. Returns "" if libcrypto is missing or memory is short. */
+const char *fleet_digest(const struct fleet_report *report, uint64_t functions,
+			 char out[FLEET_DIGEST_TEXT]);

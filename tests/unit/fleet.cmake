@@ -1,0 +1,4 @@
+if(NOT TARGET heapcast_fleet)
+	return()
+endif()
+heapcast_unit_tests(fleet heapcast_fleet heapcast_query heapcast_store heapcast_symbols heapcast_proto heapcast_base m)
