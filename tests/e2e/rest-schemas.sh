@@ -51,13 +51,22 @@ source=$("$COLLECTOR" sql --csv small.heapcast "select distinct file from frames
 server=$!
 wait_for 20 "the server" grep -q 18096 serve.out
 
+# Boards that differ, and one that can't be read.
+"$BUILD/tests/made-fleet" "$T/made" 40 60 16 3 build
+spoilt=("$T"/made/streams/*/)
+rm -rf "${spoilt[0]}/columns"
+printf 'nonsense' >"${spoilt[0]}/recording.heapcast"
+"$COLLECTOR" serve --http 127.0.0.1:18098 --data "$T/made" >made.out 2>made.err &
+made=$!
+wait_for 20 "the server of made boards" grep -q 18098 made.out
+
 cat >schemas.py <<'PYTHON'
 import json, os, sys, threading, time, urllib.error, urllib.request
 import jsonschema
 
 sys.setrecursionlimit(20000) # a tree has its frames within each other
 
-FILES, FLEET = "http://127.0.0.1:18096", "http://127.0.0.1:18097"
+FILES, FLEET, MADE = "http://127.0.0.1:18096", "http://127.0.0.1:18097", "http://127.0.0.1:18098"
 FILES_TOKEN = open("serve.out").read().split("#token=")[1].split()[0]
 TOKEN = open("collector.out").read().split("#token=")[1].split()[0]
 UNSEEN = {("maps", "left_out"), ("maps", "usage_left_out"), # more than 2^18 maps, 2^19 readings
@@ -234,6 +243,7 @@ taken = get(FLEET, "/snapshot", {"name": "now", "timeout": 2})
 assert len(taken["processes"]) == len(taken["missing"]) == 1, taken
 check(schema_of("/snapshot", "post"), taken, "POST /snapshot")
 check(schema_of("/snapshots"), get(FLEET, "/snapshots"), "/snapshots")
+check(schema_of("/fleet"), get(MADE, "/fleet?last=50m&count=5"), "/fleet")
 live = taken["processes"][0]["stream"]
 for order in {"action": "mark", "text": "here"}, {"action": "mode", "mode": "sample=4K"}, {"action": "mode", "mode": "full"}, {"action": "snapshot"}:
     check(schema_of("/data/{id}/control", "post"), get(FLEET, f"/data/{live}/control", order), f"POST control: {order}")
@@ -256,5 +266,5 @@ python3 schemas.py "$T/enough" "$source"
 
 kill -CONT "${agents[2]}"
 wait "${agents[@]}"
-kill -TERM "$server" "$collector_pid"
-wait "$server" "$collector_pid" || fail "a server ended with $?"
+kill -TERM "$server" "$made" "$collector_pid"
+wait "$server" "$made" "$collector_pid" || fail "a server ended with $?"

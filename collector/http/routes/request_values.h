@@ -2,6 +2,7 @@
 /* The parameters of questions, besides filters. One struct holds all values, and there is a row for
  * each parameter that several routes have. A route lists the rows that it needs in its table. */
 #include "collector/answers/weight.h"
+#include "collector/fleet/fleet.h"
 #include "collector/http/routes/parameters.h"
 #include "collector/http/routes/values.h"
 #include "collector/query/query.h"
@@ -42,6 +43,7 @@ struct request_values {
 	/* Owned by the request; NULL: not given. */
 	const char *title, *file;
 	const char *select;
+	struct fleet_question fleet;
 	const char *base; /* the other side of a diff: "ID" or "ID@TIME" */
 	/* For maps. */
 	uint64_t map; /* number of the map; NO_TIME: any */

@@ -68,8 +68,8 @@ static struct source *source_new(const char *path)
 
 /* Opens the symbols, from the places in the options. The store, if there is one, keeps the
  * names. */
-static int open_symbols(struct source *source, const struct http_options *options,
-			struct err_text *err)
+static int open_symbols(const struct http_options *options, struct store **ret_store,
+			struct symbols **ret_symbols, struct err_text *err)
 {
 	cleanup(cleanup_free) char *store = NULL;
 	struct symbols_options symbols = {
@@ -80,10 +80,16 @@ static int open_symbols(struct source *source, const struct http_options *option
 
 	if (options->data && asprintf(&store, "%s/" STORE_SYMBOLS, options->data) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
-	if (options->data && !store_open(options->data, STORE_READ, &source->store, NULL))
-		symbols.cache = store_symbol_cache(source->store);
+	if (options->data && !store_open(options->data, STORE_READ, ret_store, NULL))
+		symbols.cache = store_symbol_cache(*ret_store);
 	symbols.store = store;
-	return symbols_new(&symbols, &source->symbols, err);
+	return symbols_new(&symbols, ret_symbols, err);
+}
+
+int sources_open_symbols(const struct sources *sources, struct store **ret_store,
+			 struct symbols **ret_symbols, struct err_text *err)
+{
+	return open_symbols(&sources->options, ret_store, ret_symbols, err);
 }
 
 static int source_open(struct source *source, const struct http_options *options, bool show,
@@ -94,7 +100,7 @@ static int source_open(struct source *source, const struct http_options *options
 
 	if (r < 0)
 		return r;
-	r = open_symbols(source, options, err);
+	r = open_symbols(options, &source->store, &source->symbols, err);
 	if (r < 0)
 		return r;
 	r = view_new(source->recording, source->symbols, &source->view, err);

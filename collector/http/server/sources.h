@@ -82,6 +82,11 @@ struct source_line {
 	bool has_rate;
 	uint64_t events_per_second; /* only fleet.h sets it */
 };
+/* Opens the symbols for work on many recordings, as for one of them. *ret_store: where names are
+ * kept; NULL: there is no store. The caller frees the symbols, then closes the store, also after a
+ * failure. */
+int sources_open_symbols(const struct sources *sources, struct store **ret_store,
+			 struct symbols **ret_symbols, struct err_text *err);
 int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count,
 		 struct err_text *err);
 /* Reads the note that a gathering collector leaves for all readers (store_note). Returns false if

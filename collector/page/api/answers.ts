@@ -145,6 +145,97 @@ export interface SnapshotMissing {
 	last_wall_ns: number;
 }
 
+export interface FleetComparison {
+	/** Texts and integers only. */
+	report: FleetReport;
+	/** Of the report's bytes, as `jq -cj .report` prints them; null: libcrypto is missing. */
+	sha256: string | null;
+}
+
+export interface FleetReport {
+	/** Times are since the start of each process, not the epoch. */
+	by_age: boolean;
+	/** The first moment (ns since the epoch). */
+	from_ns: number;
+	/** The last moment (ns since the epoch). */
+	to_ns: number;
+	/** Time from moment to moment (ns). */
+	step_ns: number;
+	moments: number;
+	streams: number;
+	/** Programs on hosts, each in one build. */
+	boards: number;
+	programs: number;
+	builds: number;
+	/** Boards with too few moments to tell growth. */
+	too_short: number;
+	/** Streams that could not be read. */
+	unread: number;
+	/** Of the first of them. */
+	unread_why?: string;
+	/** Strongest first. */
+	findings: FleetFinding[];
+	/** How many there are. */
+	functions_count: number;
+	/** Most growth first. */
+	functions: FleetFunction[];
+}
+
+export interface FleetFinding {
+	kind: 'leak_on_boards' | 'growth_in_build' | 'growth' | 'more_in_build' | 'more_on_boards';
+	program: string;
+	/** Null: unknown. */
+	function: string | null;
+	/** Name of the program or library, without folders; null: unknown. */
+	module: string | null;
+	/** Build id of the program; null: this is not about a build. */
+	build: string | null;
+	/** The build that it is compared with. */
+	earlier_build: string | null;
+	/** When it began; 0: before the first moment, or not known (ns since the epoch). */
+	since_ns: number;
+	/** Of all its boards together (bytes). */
+	bytes: number;
+	/** Of the median of its boards (bytes). */
+	median: number;
+	/** Of the other boards, or of those with the earlier build (bytes). */
+	others_median: number;
+	/** 95 % of the others have no more (bytes). */
+	others_p95: number;
+	/** Number of boards that were compared. */
+	compared: number;
+	/** Most bytes first. */
+	boards: FleetBoard[];
+}
+
+export interface FleetBoard {
+	host: string;
+	/** How much it has grown, or holds, beyond the others (bytes). */
+	bytes: number;
+}
+
+export interface FleetFunction {
+	program: string;
+	/** Null: unknown. */
+	function: string | null;
+	/** Name of the program or library, without folders; null: unknown. */
+	module: string | null;
+	/** Of all boards together, over the whole time (bytes). */
+	growth: number;
+	/** Of a board (bytes). */
+	growth_median: number;
+	/** Half of the interval that holds the median with 95 % (bytes). */
+	growth_median_error: number;
+	/** 95 % of the boards have no more (bytes). */
+	growth_p95: number;
+	/** Boards on which it grows, and goes on growing. */
+	growing: number;
+	/** Boards with enough moments to tell. */
+	boards: number;
+	/** At the last moment, on all boards (bytes). */
+	in_use: number;
+}
+
 export interface Imported {
 	/** Name of the file. */
 	file: string;
@@ -1711,6 +1802,7 @@ export interface Answers {
 	'list': Recording[];
 	'questions': Question[];
 	'snapshots': FleetSnapshot[];
+	'fleet': FleetComparison;
 	'rights': Rights;
 	'openapi.json': Openapi;
 	'allocations': Allocations;

@@ -10,6 +10,7 @@ import { Import, Imports } from '../imports/drop';
 import { Orders } from '../orders/orders';
 import { Snapshots } from '../orders/snapshots';
 import { TakeSnapshot } from '../orders/take';
+import { Differences } from './differences';
 import { matches, selector } from './select';
 import { nanoseconds, type Stream, type Timeline } from '../api/types';
 
@@ -270,7 +271,9 @@ export function FleetView(props: { address: Address }) {
 		);
 	const live = (streams ?? []).filter((s) => s.state === 'live').length;
 
-	const snapshots = params.get('show') === 'snapshots';
+	const show = params.get('show') ?? 'recordings';
+	const snapshots = show === 'snapshots';
+	const recordings = show === 'recordings';
 
 	return (
 		<main class="fleet">
@@ -281,12 +284,11 @@ export function FleetView(props: { address: Address }) {
 						[
 							['recordings', 'Recordings'],
 							['snapshots', 'Snapshots'],
+							['differences', 'Differences'],
 						] as const
 					}
-					chosen={snapshots ? 'snapshots' : 'recordings'}
-					onChoose={(show) =>
-						go({ set: { show: show === 'snapshots' ? show : undefined } })
-					}
+					chosen={snapshots ? 'snapshots' : recordings ? 'recordings' : 'differences'}
+					onChoose={(to) => go({ set: { show: to === 'recordings' ? undefined : to } })}
 				/>
 				{!snapshots && (
 					<>
@@ -340,7 +342,10 @@ export function FleetView(props: { address: Address }) {
 			)}
 			{!streams && !connected && <div class="wait" role="status" aria-label="Loading" />}
 			{snapshots && <Snapshots address={props.address} version={taken} />}
-			{!snapshots && streams?.length === 0 && (
+			{!snapshots && !recordings && (
+				<Differences address={props.address} select={selector(q)} />
+			)}
+			{recordings && streams?.length === 0 && (
 				<Notice title="No recording yet.">
 					Start <code>heapcast run --announce -- PROGRAM</code> on a board in this network
 					while <code>heapcast gather</code> runs here, and it appears by itself. Or drop
@@ -348,12 +353,12 @@ export function FleetView(props: { address: Address }) {
 					gperftools, collapsed stacks.
 				</Notice>
 			)}
-			{!snapshots && streams && streams.length > 0 && rows.length === 0 && (
+			{recordings && streams && streams.length > 0 && rows.length === 0 && (
 				<Notice title={`Nothing matches “${q}”.`}>
 					Search for a part of a program, host, pid or state.
 				</Notice>
 			)}
-			{!snapshots && rows.length > 0 && (
+			{recordings && rows.length > 0 && (
 				<Grid
 					label="Recordings"
 					class="recordings"

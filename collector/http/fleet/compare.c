@@ -1,0 +1,84 @@
+/* GET /fleet: what differs between the boards and the builds of the fleet. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collector/answers/fleet.h"
+#include "collector/catalogue/store.h"
+#include "collector/fleet/fleet.h"
+#include "collector/http/routes/asking.h"
+#include "collector/http/server/routes.h"
+#include "collector/http/server/sources.h"
+#include "collector/symbols/symbols.h"
+
+#include "base/ban.h"
+
+#define FUNCTIONS_USUAL 100
+
+struct told_comparison {
+	struct fleet_report report;
+};
+
+static void told_comparison_done(void *result)
+{
+	fleet_report_done(&((struct told_comparison *)result)->report);
+}
+
+static const struct parameter_word alignments[] = {{"clock", false}, {"start", true}, {NULL, 0}};
+
+static const struct route_parameter compare_parameters[] = {
+	REQUEST_SELECT,
+	REQUEST("last", PARAMETER_DURATION, fleet.last_ns, "a duration (24h, 7d)",
+		"only so long a time before the last data; default all"),
+	REQUEST("step", PARAMETER_DURATION, fleet.step_ns, "a duration in whole seconds (1m, 1d)",
+		"time from moment to moment; there are 48 moments at most"),
+	REQUEST("align", PARAMETER_WORD, fleet.by_age, "clock or start",
+		"compare processes at the same time of the clock (clock, the default), or since "
+		"their start",
+		.words = alignments),
+	REQUEST_NUMBER("count", count, "give at most so many functions; default 100"),
+	{0},
+};
+
+static int compare_ask(struct asking *a)
+{
+	struct told_comparison *told = a->result;
+	struct fleet_question question = a->values.fleet;
+	struct symbols *symbols = NULL;
+	struct store *store = NULL;
+	int r;
+
+	if (question.step_ns % 1000000000)
+		return asking_fault(a, "step",
+				    err_set(&a->x->err, -EINVAL, "step takes whole seconds"));
+	question.select = a->values.select;
+	question.cancelled = &a->x->cancelled;
+	r = sources_open_symbols(a->x->sources, &store, &symbols, &a->x->err);
+	if (!r && store)
+		r = fleet_compare(store, symbols, &question, &told->report, &a->x->err);
+	symbols_free(symbols);
+	store_close(store);
+	/* Nobody to compare: the report is empty. */
+	if (r == -ENODATA)
+		return 0;
+	return r == -EINVAL ? asking_fault(a, "select", r) : r;
+}
+
+static int compare_write(struct asking *a)
+{
+	const struct told_comparison *told = a->result;
+	uint64_t count = a->values.count;
+
+	return json_fleet(&a->json, &told->report,
+			  count && count != UINT64_MAX ? count : FUNCTIONS_USUAL);
+}
+
+const struct route compare_route = {
+	.path = "/fleet",
+	.about = "what differs between boards and builds: what grows where, and since when",
+	.flags = ROUTE_TAKES_IT,
+	.parameters = compare_parameters,
+	.takes_filter = takes_none,
+	.answer = &fleet_answer,
+	ROUTE_ASKS(struct told_comparison, compare_ask, told_comparison_done),
+	.write = compare_write,
+};
