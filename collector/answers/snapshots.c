@@ -69,6 +69,7 @@ struct told_member {
 	struct snapshot_member member;
 	struct usage in_use;
 	const char *build_id;
+	bool has_clock;
 };
 
 #define ANSWER_OF struct told_member
@@ -86,6 +87,14 @@ static const struct answer_field process_fields[] = {
 	    "time of the marker, since the start of the process's recording"),
 	ROW("wall_ns", member.wall_ns, "ns since the epoch",
 	    "time of the marker, by the clock of its host"),
+	ROW("clock_offset_ns", member.clock_offset_ns, "ns",
+	    "how far the clock of its host is ahead of the collector's", WHEN(has_clock)),
+	ROW("clock_error_ns", member.clock_error_ns, "ns",
+	    "the offset is not wrong by more: half of the time from the order to the reply",
+	    WHEN(has_clock)),
+	ROW("late", member.late, NULL,
+	    "it had no marker, and joined when its data had come: what it had in use at the time "
+	    "of the snapshot, by the clock of its host"),
 	{0},
 };
 static const struct answer process_answer = {"snapshot_process", process_fields};
@@ -122,7 +131,8 @@ static void write_member(struct json *json, const struct snapshot_member *m)
 	json_object_of(json, NULL, m->missing ? &missing_answer : &process_answer,
 		       &(struct told_member){.member = *m,
 					     .in_use = snapshot_member_usage(m),
-					     .build_id = m->build_id_length ? build_id : NULL},
+					     .build_id = m->build_id_length ? build_id : NULL,
+					     .has_clock = m->clock_error_ns != 0},
 		       NULL);
 }
 

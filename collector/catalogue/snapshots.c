@@ -33,6 +33,11 @@ static const char schema[] =
 	"wall_ns INTEGER, mark INTEGER, time_ns INTEGER, blocks INTEGER, bytes INTEGER, samples "
 	"INTEGER, blocks_error REAL, bytes_error REAL, PRIMARY KEY (snapshot, position)) WITHOUT "
 	"ROWID;";
+/* What came later. An older collector does not look at it. */
+static const char schema_clocks[] =
+	"CREATE TABLE IF NOT EXISTS clocks (snapshot TEXT NOT NULL REFERENCES snapshots ON DELETE "
+	"CASCADE, position INTEGER, offset_ns INTEGER NOT NULL, error_ns INTEGER NOT NULL, late "
+	"INTEGER NOT NULL, PRIMARY KEY (snapshot, position)) WITHOUT ROWID;";
 
 DEFINE_CLEANUP(sqlite3_close, sqlite3 *)
 DEFINE_CLEANUP(sqlite3_finalize, sqlite3_stmt *)
@@ -124,6 +129,8 @@ static int check_version(sqlite3 *db, bool write, struct err_text *err)
 			r = snapshots_execute(db, begin, err);
 		version = SNAPSHOTS_VERSION;
 	}
+	if (!r && write && version == SNAPSHOTS_VERSION)
+		r = snapshots_execute(db, schema_clocks, err);
 	if (!r && version != SNAPSHOTS_VERSION)
 		r = err_set(err, -EBADMSG,
 			    "the list of snapshots (" SNAPSHOTS_NAME
@@ -251,9 +258,35 @@ static int read_members(sqlite3 *db, struct snapshot *snapshot, struct err_text 
 	return code == SQLITE_DONE ? 0 : snapshots_failed(db, code, err);
 }
 
+/* A list of an older collector has no such table. */
+static int read_clocks(sqlite3 *db, struct snapshot *snapshot, struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int code = sqlite3_prepare_v2(
+		db, "SELECT position, offset_ns, error_ns, late FROM clocks WHERE snapshot = ?1",
+		-1, &s, NULL);
+
+	if (code == SQLITE_ERROR)
+		return 0;
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(s, 1, snapshot->name, -1, SQLITE_STATIC);
+	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		uint64_t position = snapshots_number_of(s, 0);
+
+		code = SQLITE_OK;
+		if (position >= snapshot->count)
+			continue;
+		snapshot->members[position].clock_offset_ns = sqlite3_column_int64(s, 1);
+		snapshot->members[position].clock_error_ns = snapshots_number_of(s, 2);
+		snapshot->members[position].late = snapshots_number_of(s, 3) != 0;
+	}
+	return code == SQLITE_DONE ? 0 : snapshots_failed(db, code, err);
+}
+
 static int read_snapshot(sqlite3 *db, sqlite3_stmt *s, struct snapshot *out, struct err_text *err)
 {
 	const unsigned char *name = sqlite3_column_text(s, 0);
+	int r;
 
 	*out = (struct snapshot){.wall_ns = snapshots_number_of(s, 2),
 				 .took_ns = snapshots_number_of(s, 3)};
@@ -261,7 +294,8 @@ static int read_snapshot(sqlite3 *db, sqlite3_stmt *s, struct snapshot *out, str
 	    !snapshots_read_id(s, 1, &out->stream))
 		return snapshots_failed(NULL, SQLITE_CORRUPT, err);
 	snprintf(out->name, sizeof(out->name), "%s", (const char *)name);
-	return read_members(db, out, err);
+	r = read_members(db, out, err);
+	return r ? r : read_clocks(db, out, err);
 }
 
 /* Reads the snapshot with this name, or all if `name` is NULL. */
@@ -424,6 +458,29 @@ static int put_members(sqlite3 *db, const struct snapshot *snapshot, struct err_
 	return 0;
 }
 
+static int put_clocks(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int code = sqlite3_prepare_v2(db, "INSERT INTO clocks VALUES (?1, ?2, ?3, ?4, ?5)", -1, &s,
+				      NULL);
+
+	if (code != SQLITE_OK)
+		return snapshots_failed(db, code, err);
+	sqlite3_bind_text(s, 1, snapshot->name, -1, SQLITE_STATIC);
+	for (size_t i = 0; i < snapshot->count; i++) {
+		const struct snapshot_member *m = &snapshot->members[i];
+
+		bind_number(s, 2, i);
+		sqlite3_bind_int64(s, 3, m->clock_offset_ns);
+		bind_number(s, 4, m->clock_error_ns);
+		bind_number(s, 5, m->late);
+		if (sqlite3_step(s) != SQLITE_DONE)
+			return snapshots_failed(db, SQLITE_ERROR, err);
+		sqlite3_reset(s);
+	}
+	return 0;
+}
+
 static int snapshots_put_name(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
 {
 	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
@@ -458,6 +515,8 @@ int snapshots_file_put(const char *folder, const struct snapshot *snapshot,
 		r = snapshots_put_name(db, snapshot, err);
 	if (!r)
 		r = put_members(db, snapshot, err);
+	if (!r)
+		r = put_clocks(db, snapshot, err);
 	if (!r)
 		r = within(context, err);
 	return r ? r : snapshots_execute(db, "COMMIT", err);

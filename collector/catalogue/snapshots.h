@@ -34,6 +34,12 @@ struct snapshot_member {
 			   * since the epoch */
 	uint64_t mark;	  /* number of the marker (MARK_SNAPSHOT) */
 	uint64_t time_ns; /* stream time of the marker */
+	/* How far its host's clock is ahead of the collector's, and the error: half of the time
+	 * from the order to the reply. Error 0: not known. */
+	int64_t clock_offset_ns;
+	uint64_t clock_error_ns;
+	bool late; /* it had no marker, and joined when its data had come: what it had in use at the
+		    * time of the snapshot, by its host's clock */
 	uint64_t blocks, bytes, samples; /* what was in use at the marker; as in struct usage */
 	double blocks_error, bytes_error;
 };

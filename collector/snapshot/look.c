@@ -2,6 +2,7 @@
  * Waits until a stream is stored beyond its marker, and merges it. state.h describes the interface.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -101,7 +102,16 @@ static void begin_anew(struct snapshot_taking *t)
 	t->sampled = true;
 	for (size_t i = 0; i < t->snapshot.count; i++)
 		if (t->places[i].state == PLACE_IN)
-			t->places[i].state = PLACE_MARKED;
+			t->places[i].state =
+				t->snapshot.members[i].late ? PLACE_LATE : PLACE_MARKED;
+}
+
+/* The order came between its sending and the reply; the marker is taken for the middle. */
+static void find_clock(const struct snapshot_taking *t, const struct place *place,
+		       struct snapshot_member *m)
+{
+	m->clock_error_ns = place->replied_ns / 2;
+	m->clock_offset_ns = (int64_t)(m->wall_ns - t->begun_wall_ns - m->clock_error_ns);
 }
 
 static int merge_stream(struct snapshot_taking *t, struct snapshot_member *m, struct err_text *err)
@@ -109,6 +119,8 @@ static int merge_stream(struct snapshot_taking *t, struct snapshot_member *m, st
 	int r = begin_merge(t, err);
 
 	look_describe(t->recording, m);
+	if (!m->late)
+		find_clock(t, place_of(t, m), m);
 	if (!r)
 		r = merge_add(t->merge, t->view, place_of(t, m)->replied_ns, m, err);
 	look_end(t);
@@ -136,4 +148,45 @@ int look_at_member(struct snapshot_taking *t, struct snapshot_member *m, struct 
 			   r < 0 ? err_get(&why, r)
 				 : "what it sent has not come as far as its marker in time");
 	return 0;
+}
+
+/* ---- late ---- */
+
+/* Sets the stream's time of the snapshot, by its host's clock. Returns 1 if it is stored beyond
+ * that. A stream that ended before, or began later, has nothing in use. */
+static int find_late_time(const struct snapshot_taking *t, struct snapshot_member *m,
+			  struct place *place)
+{
+	const struct process_info *p = recording_process(t->recording);
+	bool later = t->begun_wall_ns < p->start_wall_ns;
+
+	m->time_ns = later ? 0 : t->begun_wall_ns - p->start_wall_ns;
+	if (!later && recording_watermark_ns(t->recording) > m->time_ns)
+		return 1;
+	if ((later || p->ended) && !place->named)
+		place->state = PLACE_LEFT;
+	return 0;
+}
+
+int look_at_late(struct snapshot_taking *t, struct snapshot_member *m, struct err_text *err)
+{
+	struct place *place = place_of(t, m);
+	struct err_text why = {0};
+	int r = look_again(t, m, &why);
+
+	if (r == -ENOMEM)
+		return err_set(err, r, "out of memory");
+	if (!r)
+		r = find_late_time(t, m, place);
+	if (r != 1) {
+		look_end(t);
+		return 0;
+	}
+	m->late = true;
+	place->replied_ns = taking_ns(t);
+	place->order = t->replies++;
+	r = merge_stream(t, m, err);
+	if (!r && place->state == PLACE_IN)
+		free(take_ptr(m->missing));
+	return r;
 }

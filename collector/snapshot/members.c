@@ -62,7 +62,7 @@ void member_set_text(char **text, const char *value)
 
 void member_set_missing(struct snapshot_taking *t, struct snapshot_member *m, const char *why)
 {
-	place_of(t, m)->state = PLACE_MISSING;
+	place_of(t, m)->state = t->request->late_ns ? PLACE_LATE : PLACE_MISSING;
 	member_set_text(&m->missing, why);
 }
 

@@ -10,6 +10,9 @@
  *        streams without a reply, not stored that far in time, or not connected
  *                                                  -> missing, by name
  *
+ * A stream that is missing may join late: when it is stored beyond the time of the snapshot, what
+ * it had in use at that time, by its host's clock, is merged.
+ *
  * A marker's place in its stream is its time: a block is included if it was born at or before that
  * time and had not died by then. No older event follows once the stream's watermark is beyond the
  * marker, so the result does not depend on when the stream is read.
@@ -30,6 +33,9 @@ struct snapshot_request {
 				       markers */
 	const char *const *streams; /* only these, named as in commands */
 	size_t stream_count;	    /* 0: all live streams */
+	/* So long after the order, streams that are missing join as soon as they are stored beyond
+	 * the snapshot's time. 0: they do not. */
+	uint64_t late_ns;
 	const char *select; /* only these (catalogue/select.h); NULL: no choice. Not together
 			       with `streams` */
 };

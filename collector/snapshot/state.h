@@ -12,6 +12,7 @@
 enum place_state {
 	PLACE_ASKED,   /* no reply yet */
 	PLACE_MARKED,  /* its marker is not stored yet */
+	PLACE_LATE,    /* missing, with a reason, and may still join */
 	PLACE_IN,      /* merged */
 	PLACE_MISSING, /* missing, with a reason */
 	PLACE_LEFT,    /* has ended: nothing is in use */
@@ -35,7 +36,9 @@ struct snapshot_taking {
 	size_t named_count;
 	struct snapshot_asking asking;
 	bool asks, answered;
-	uint64_t begun_ns; /* wall-clock time */
+	uint64_t begun_ns;	/* when the orders were sent, by the monotonic clock */
+	uint64_t begun_wall_ns; /* the same since the epoch */
+	uint64_t looked_ns;	/* when late streams were looked at last */
 	struct new_stream *draft;
 	struct merge *merge;
 	bool sampled;		     /* a member has sampled blocks */
@@ -60,6 +63,9 @@ void member_set_missing(struct snapshot_taking *taking, struct snapshot_member *
  */
 int look_at_member(struct snapshot_taking *taking, struct snapshot_member *member,
 		   struct err_text *err);
+/* Looks at a stream that may join late. Returns 0, also if it can't join yet. */
+int look_at_late(struct snapshot_taking *taking, struct snapshot_member *member,
+		 struct err_text *err);
 void look_end(struct snapshot_taking *taking);
 
 /* Returns the time since the orders were sent. */

@@ -15,7 +15,8 @@
 #include "proto/ring.h"
 #include "base/ban.h"
 
-#define ANSWER_NS 2000000000u /* extra time for the collector, beyond the agents' timeout */
+#define ANSWER_NS    2000000000u /* extra time for the collector, beyond the agents' timeout */
+#define LATE_LOOK_NS 1000000000u
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -46,6 +47,7 @@ static int take_begin(struct snapshot_taking *t, struct err_text *err)
 	if (r < 0)
 		return r;
 	t->begun_ns = clock_ns(CLOCK_MONOTONIC);
+	t->begun_wall_ns = clock_ns(CLOCK_REALTIME);
 	r = snapshot_asking_init(&t->asking, q->data, q->timeout_ns / 1000000, t->named,
 				 t->named_count, err);
 	t->asks = true;
@@ -161,6 +163,38 @@ static struct snapshot_member *next_marked(struct snapshot_taking *t)
 	return next;
 }
 
+/* ---- who joins late ---- */
+
+static void give_up_late(struct snapshot_taking *t)
+{
+	for (size_t i = 0; i < t->snapshot.count; i++)
+		if (t->places[i].state == PLACE_LATE)
+			t->places[i].state = PLACE_MISSING;
+}
+
+/* Looks at the late streams, once a second. Returns 1 if none is waited for any more, -EAGAIN, or
+ * another negative errno. */
+static int take_late(struct snapshot_taking *t, struct err_text *err)
+{
+	uint64_t now = taking_ns(t);
+	bool last = now >= t->request->late_ns, waiting = false;
+	int r = 0;
+
+	if (!last && now < t->looked_ns + LATE_LOOK_NS)
+		return -EAGAIN;
+	t->looked_ns = now;
+	for (size_t i = 0; !r && i < t->snapshot.count; i++)
+		if (t->places[i].state == PLACE_LATE)
+			r = look_at_late(t, &t->snapshot.members[i], err);
+	if (r < 0)
+		return r;
+	if (last)
+		give_up_late(t);
+	for (size_t i = 0; i < t->snapshot.count; i++)
+		waiting |= t->places[i].state == PLACE_LATE || t->places[i].state == PLACE_MARKED;
+	return waiting ? -EAGAIN : 1;
+}
+
 /* ---- completion ---- */
 
 static int by_member(const void *a, const void *b)
@@ -219,7 +253,8 @@ int snapshot_take_step(struct snapshot_taking *t, struct err_text *err)
 	m = next_marked(t);
 	if (m)
 		return look_at_member(t, m, err);
-	return t->answered ? take_keep(t, err) : -EAGAIN;
+	r = t->answered ? take_late(t, err) : -EAGAIN;
+	return r == 1 ? take_keep(t, err) : r;
 }
 
 const struct snapshot *snapshot_taken(const struct snapshot_taking *t)
@@ -232,5 +267,5 @@ void snapshot_take_progress(const struct snapshot_taking *t, uint64_t *ret_done,
 	*ret_done = 0;
 	*ret_of = t->snapshot.count;
 	for (size_t i = 0; i < t->snapshot.count; i++)
-		*ret_done += t->places[i].state > PLACE_MARKED;
+		*ret_done += t->places[i].state > PLACE_LATE;
 }

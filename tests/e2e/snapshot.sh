@@ -69,6 +69,7 @@ touch "$T/files/grow"
 # shellcheck disable=SC2086
 fleet_says grown $names
 snapshot take after >"$T/after.txt" || fail "the second snapshot: $(cat "$T/after.txt")"
+snapshot show after --json >"$T/after.json"
 assert_contains "what take says" "$T/after.txt" "Snapshot after" "of 6 processes" "snapshot:after"
 # shellcheck disable=SC2086
 assert_eq "what all hold, by their own word and in the snapshot," "$(truth grown $names)" "$(held snapshot:after)"
@@ -87,6 +88,38 @@ has "$T/partly.json" "sorted(p['pid'] for p in a['missing']) == sorted([${progra
 assert_eq "what the others hold" "$(truth grown a1 b1 a2 b2)" "$(held snapshot:partly)"
 assert_status 0 snapshot show partly >"$T/show.txt"
 assert_contains "what show says" "$T/show.txt" "Missing: e2e-fleet (pid ${program[a3]})" "has not answered" "HOST " "BUILD ID" "hold" "planted"
+
+# The same board is waited for: what it had in use at that time joins when its data has come.
+kill -STOP "${served[3]}"
+(sleep 3; kill -CONT "${served[3]}") &
+assert_status 0 snapshot --timeout 1s take late --late 60s --json >"$T/late.json"
+has "$T/late.json" 'len(a["processes"]) == 6 and a["missing"] == []'
+has "$T/late.json" "sorted(p['pid'] for p in a['processes'] if p['late']) == sorted([${program[a3]}, ${program[b3]}])"
+# shellcheck disable=SC2086
+assert_eq "what all hold with those that were late" "$(truth grown $names)" "$(held snapshot:late)"
+# Nobody comes within the bound.
+kill -STOP "${served[3]}"
+assert_status 1 snapshot --timeout 500ms take away --late 2s --json >"$T/away.json"
+kill -CONT "${served[3]}"
+has "$T/away.json" 'len(a["processes"]) == 4 and len(a["missing"]) == 2 and not any(p["late"] for p in a["processes"])'
+snapshot remove away
+snapshot remove late
+assert_status 2 snapshot take never --every 5s --late 5s 2>"$T/wrong.txt"
+
+# All have one clock: the offset is not greater than its error.
+has "$T/after.json" 'all(abs(p["clock_offset_ns"]) <= p["clock_error_ns"] < 1e9 for p in a["processes"])'
+
+# From one to the other: by device, by build, by function.
+snapshot diff before after --json >"$T/changed.json"
+has "$T/changed.json" 'sum(d["bytes"] for d in a["devices"]) == sum(b["bytes"] for b in a["builds"]) == a["bytes"]'
+has "$T/changed.json" 'len(a["builds"]) == 2 and all(d["now_processes"] for d in a["devices"])'
+has "$T/changed.json" 'a["groups"][0]["function"] == "planted" and a["groups"][0]["bytes"] == 6 * 3000 * 333'
+snapshot diff after partly >"$T/changed.txt"
+assert_contains "what diff says" "$T/changed.txt" "From after to partly" "Missing: 0 in after, 2 in partly" "By device" "gone, was" \
+	"By build" "By function" "planted"
+[ "$(wc -L <"$T/changed.txt")" -le 80 ] || fail "lines of more than 80 columns: $(cat "$T/changed.txt")"
+assert_status 2 snapshot diff before 2>"$T/wrong.txt"
+assert_status 2 snapshot diff before nothing 2>"$T/wrong.txt"
 
 # A collector that has been stopped does not answer.
 kill -STOP "$gather"

@@ -19,7 +19,9 @@
 #include "collector/cli/ask/question.h"
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
+#include "collector/cli/fleet/snapshot_diff.h"
 #include "collector/cli/fleet/snapshot_series.h"
+#include "collector/cli/fleet/snapshot_text.h"
 #include "collector/cli/terminal.h"
 #include "collector/cli/progress.h"
 #include "collector/answers/json.h"
@@ -31,12 +33,9 @@
 #include "collector/snapshot/snapshot.h"
 #include "base/ban.h"
 
-#define PAUSE_US      10000
-#define TIMEOUT_NS    10000000000u
-#define ROWS_SHOWN    10
-#define HOST_COLUMNS  14
-#define BUILD_COLUMNS 8
-#define DATE_COLUMNS  11 /* columns of the date before the time of day */
+#define PAUSE_US   10000
+#define TIMEOUT_NS 10000000000u
+#define ROWS_SHOWN 10
 
 DEFINE_CLEANUP(store_close, struct store *)
 DEFINE_CLEANUP(snapshot_taking_free, struct snapshot_taking *)
@@ -44,99 +43,10 @@ DEFINE_CLEANUP(snapshot_taking_free, struct snapshot_taking *)
 struct snapshot_options {
 	struct question_options question; /* show takes the options of other questions */
 	uint64_t timeout_ns;
+	uint64_t late_ns;  /* 0: nobody joins late */
 	uint64_t every_ns; /* 0: once */
 	uint64_t keep_ns;  /* 0: all are kept */
 };
-
-static const char *plural(size_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
-/* ---- as text ---- */
-
-static const char *date_text(char *out, size_t size, uint64_t wall_ns)
-{
-	time_t seconds = (time_t)(wall_ns / 1000000000);
-	struct tm tm;
-
-	if (!localtime_r(&seconds, &tm) || !strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm))
-		snprintf(out, size, "%-*s?", DATE_COLUMNS - 1, "?");
-	return out;
-}
-
-/* Prints a column of text that came from outside. */
-static void print_cell(const char *text, unsigned width)
-{
-	terminal_blanks(width + 1 - terminal_text(STYLE_PLAIN, text, width));
-}
-
-static void print_summary(const struct snapshot *s)
-{
-	struct usage total = snapshot_total(s);
-	char when[40], bytes[80], blocks[32], took[32], spread[32];
-	size_t in = s->count - s->missing, hosts = snapshot_hosts(s);
-
-	printf("Snapshot %s, taken %s: all markers were set within %s; by the hosts' clocks they "
-	       "lie "
-	       "%s apart\n",
-	       s->name, date_text(when, sizeof(when), s->wall_ns),
-	       format_duration(took, s->took_ns), format_duration(spread, snapshot_spread_ns(s)));
-	printf("In use: %s in %s block%s, of %zu process%s on %zu host%s\n",
-	       usage_bytes(bytes, sizeof(bytes), &total), format_count(blocks, total.blocks),
-	       plural(total.blocks), in, in == 1 ? "" : "es", hosts, plural(hosts));
-}
-
-static void print_missing(const struct snapshot *s)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		const struct snapshot_member *m = &s->members[i];
-		char when[40], line[1024], id[STREAM_ID_TEXT];
-
-		if (!m->missing)
-			continue;
-		snprintf(line, sizeof(line),
-			 "Missing: %.200s (pid %u) on %.200s, stream %.12s: %.300s",
-			 module_basename(m->executable), m->pid, m->host,
-			 stream_id_format(id, &m->stream), m->missing);
-		if (m->wall_ns)
-			snprintf(line + strlen(line), sizeof(line) - strlen(line),
-				 "; last heard of at %s",
-				 date_text(when, sizeof(when), m->wall_ns));
-		terminal_line(STYLE_YELLOW, line, 0);
-	}
-}
-
-/*
- * Prints the processes of a snapshot as a table:
- *
- *	HOST           PROGRAM        PID     BUILD ID    IN USE     BLOCKS  MARKER
- *	board7         app            1234    0f3a9c21  12.3 MiB    123,456  10:11:12.345
- */
-static void print_processes(const struct snapshot *s)
-{
-	bool sampled = snapshot_total(s).samples;
-
-	printf("\n%-*s %-*s %-7s %-*s %9s%s %11s  %s\n", HOST_COLUMNS, "HOST", HOST_COLUMNS,
-	       "PROGRAM", "PID", BUILD_COLUMNS, "BUILD ID", "IN USE", sampled ? "  +-ERROR" : "",
-	       "BLOCKS", "MARKER");
-	for (size_t i = 0; i < s->count && !s->members[i].missing; i++) {
-		const struct snapshot_member *m = &s->members[i];
-		char build_id[BUILD_ID_TEXT] = "-", bytes[32], blocks[32], error[32], when[40];
-
-		if (m->build_id_length)
-			build_id_format(build_id, m->build_id, m->build_id_length);
-		print_cell(m->host, HOST_COLUMNS);
-		print_cell(module_basename(m->executable), HOST_COLUMNS);
-		printf("%-7u %-*.*s %9s", m->pid, BUILD_COLUMNS, BUILD_COLUMNS, build_id,
-		       format_size(bytes, (double)m->bytes));
-		if (sampled)
-			printf(" %8s", m->samples ? format_size(error, m->bytes_error) : "");
-		printf(" %11s  %s.%03u\n", format_count(blocks, m->blocks),
-		       date_text(when, sizeof(when), m->wall_ns) + DATE_COLUMNS,
-		       (unsigned)(m->wall_ns / 1000000 % 1000));
-	}
-}
 
 /* ---- take ---- */
 
@@ -169,8 +79,8 @@ static int show_taken(struct command_call *call, const struct snapshot *s)
 		json_end(&json, '}');
 		return output_json(call->command, stdout, &out);
 	}
-	print_summary(s);
-	print_missing(s);
+	snapshot_print_summary(s);
+	snapshot_print_missing(s);
 	program_printf(stdout,
 		       "\n'collector snapshot show %s' has the processes; 'collector "
 		       "report " SNAPSHOT_PREFIX "%s' and all other questions of a stream work.\n",
@@ -187,7 +97,7 @@ static int take_failed(struct command_call *call, const struct snapshot_taking *
 		return command_fault(call->command, error, err);
 	command_note(call->command, "%s", err_get(err, error));
 	if (taking)
-		print_missing(snapshot_taken(taking));
+		snapshot_print_missing(snapshot_taken(taking));
 	return EXIT_NO;
 }
 
@@ -199,6 +109,7 @@ static struct snapshot_request take_request(const struct command_call *call)
 		.data = o->question.common.data,
 		.name = call->argument_count > 1 ? call->arguments[1] : NULL,
 		.timeout_ns = o->timeout_ns,
+		.late_ns = o->late_ns,
 		.streams = (const char *const *)call->arguments + 2,
 		.stream_count = call->argument_count > 2 ? (size_t)call->argument_count - 2 : 0,
 		.select = call->argument_count > 2 ? NULL : o->question.common.select,
@@ -312,6 +223,9 @@ static int take(struct command_call *call)
 
 	if (o->question.common.select_typed && call->argument_count > 2)
 		return command_usage_error(call->command, "takes streams or --select, not both");
+	if (o->every_ns && o->late_ns >= o->every_ns)
+		return command_usage_error(
+			call->command, "--late takes less than --every: the next one is due then");
 	if (o->keep_ns && !o->every_ns)
 		return command_usage_error(call->command, "--keep goes with --every");
 	return o->every_ns ? take_series(call) : take_once(call);
@@ -335,7 +249,7 @@ static void print_list(const struct snapshot *list, size_t count)
 		char bytes[32], blocks[32], when[40];
 
 		printf("%-28s %-16.16s %10s %11s %9zu %7zu\n", s->name,
-		       date_text(when, sizeof(when), s->wall_ns),
+		       snapshot_date(when, sizeof(when), s->wall_ns),
 		       format_size(bytes, (double)total.bytes), format_count(blocks, total.blocks),
 		       s->count - s->missing, s->missing);
 	}
@@ -438,9 +352,9 @@ static int show_groups(struct question *q, const struct snapshot *s,
 	if (o->common.json)
 		return show_json(q, s, &groups);
 	incomplete_print(NULL, &q->recorded.completeness);
-	print_summary(s);
-	print_missing(s);
-	print_processes(s);
+	snapshot_print_summary(s);
+	snapshot_print_missing(s);
+	snapshot_print_processes(s);
 	putchar('\n');
 	sites_print(q, &groups, &table);
 	notes_print(q);
@@ -483,6 +397,49 @@ static int snapshot_show(struct command_call *call)
 	return status;
 }
 
+/* ---- diff ---- */
+
+static int open_side(struct command_call *call, struct store *store, const char *name,
+		     struct snapshot *snapshot, struct question *ret_question)
+{
+	char stream[sizeof(SNAPSHOT_PREFIX) + SNAPSHOT_NAME_MAX];
+	struct err_text err = {0};
+	int r = store_snapshot_get(store, name, snapshot, &err);
+
+	if (r < 0)
+		return command_input_fault(call->command, r, &err);
+	snprintf(stream, sizeof(stream), SNAPSHOT_PREFIX "%s", snapshot->name);
+	return question_open_named(call, stream, VALUE_IN_USE, ret_question);
+}
+
+static int snapshot_diff(struct command_call *call)
+{
+	const struct snapshot_options *o = call->options;
+	cleanup(cleanup_store_close) struct store *store = NULL;
+	cleanup(snapshot_done) struct snapshot base = {0}, now = {0};
+	struct question base_question, now_question;
+	struct err_text err = {0};
+	int status, r;
+
+	if (call->argument_count != 3)
+		return command_usage_error(
+			call->command, "diff takes two names: collector snapshot diff BASE NAME");
+	r = store_open(o->question.common.data, STORE_READ, &store, &err);
+	if (r < 0)
+		return command_input_fault(call->command, r, &err);
+	status = open_side(call, store, call->arguments[1], &base, &base_question);
+	if (status)
+		return status;
+	status = open_side(call, store, call->arguments[2], &now, &now_question);
+	if (!status) {
+		status = snapshot_diff_show(call, &base, &now, &base_question, &now_question,
+					    o->question.count, o->question.common.json);
+		question_close(&now_question);
+	}
+	question_close(&base_question);
+	return status;
+}
+
 /* ---- remove ---- */
 
 static int snapshot_drop(struct command_call *call)
@@ -507,6 +464,7 @@ static const struct {
 } actions[] = {{"take", take, -1},
 	       {"list", snapshot_list, 1},
 	       {"show", snapshot_show, -1},
+	       {"diff", snapshot_diff, -1},
 	       {"remove", snapshot_drop, -1}};
 
 static int snapshot_run(struct command_call *call)
@@ -520,7 +478,8 @@ static int snapshot_run(struct command_call *call)
 						   call->arguments[actions[i].arguments_max]);
 		return actions[i].run(call);
 	}
-	return command_usage_error(call->command, "takes take, list, show or remove, not '%.60s'",
+	return command_usage_error(call->command,
+				   "takes take, list, show, diff or remove, not '%.60s'",
 				   call->arguments[0]);
 }
 
@@ -528,6 +487,9 @@ static const struct option take_table[] = {
 	OPTION_TIME(struct snapshot_options, timeout_ns, "timeout", "TIME",
 		    "how long an agent may take for its answer, and then its stream to come as far "
 		    "(10s, at most 1m)"),
+	OPTION_TIME(struct snapshot_options, late_ns, "late", "TIME",
+		    "wait so long for boards that are away: they join when they are back and their "
+		    "data has come (not at all)"),
 	OPTION_TIME(struct snapshot_options, every_ns, "every", "TIME",
 		    "take one again and again, at multiples of this time (5m: at 12:00, 12:05...), "
 		    "until Ctrl-C; NAME is the beginning of their names (every)"),
@@ -544,7 +506,7 @@ static const struct option show_table[] = {
 };
 
 static const struct option_group groups[] = {{"Options of take", take_table},
-					     {"Options of show", show_table},
+					     {"Options of show and diff", show_table},
 					     {"Common options", common_table},
 					     {0}};
 
@@ -554,9 +516,10 @@ static const struct snapshot_options defaults = {.question.common.data = DEFAULT
 
 const struct command command_snapshot = {
 	.name = "snapshot",
-	.answers = {&snapshot_answer, &snapshots_answer, &shown_answer},
-	.summary = "the heap of a fleet at one moment: take, list, show, remove",
-	.usage = "[OPTION...] take [NAME [STREAM...]] | list | show NAME | remove NAME",
+	.answers = {&snapshot_answer, &snapshots_answer, &shown_answer, &snapshot_diff_answer},
+	.summary = "the heap of a fleet at one moment: take, list, show, diff, remove",
+	.usage = "[OPTION...] take [NAME [STREAM...]] | list | show NAME | diff BASE NAME | remove "
+		 "NAME",
 	.about =
 		"take sends a marker through every stream whose agent is connected to the\n"
 		"'collector gather' at work in the same data folder (or through those that are\n"
@@ -567,13 +530,17 @@ const struct command command_snapshot = {
 		"HOST/PROGRAM/PID: --thread-name picks some.\n\n"
 		"A process is missing, and named, if its agent is not connected, does not answer,\n"
 		"or does not reach its marker in time. Exit status: 0 all are in it; 1 some are\n"
-		"missing; 3 no collector is at work.\n\n"
+		"missing; 3 no collector is at work. With --late take waits for such boards: when\n"
+		"they are back, and their data has come, what they had in use at the time of the\n"
+		"snapshot joins.\n\n"
 		"show has the processes and the functions that hold most, over all builds of a\n"
-		"program. A snapshot stays until it is removed.\n",
+		"program. diff has what changed from one snapshot to another: by device, by\n"
+		"build, and by function. A snapshot stays until it is removed.\n",
 	.examples = "  collector snapshot take before\n"
 		    "  collector snapshot take --every 5m --keep 1d night\n"
+		    "  collector snapshot take --late 30m evening\n"
 		    "  collector snapshot show before\n"
-		    "  collector diff --base snapshot:before snapshot:after\n",
+		    "  collector snapshot diff before after\n",
 	.groups = groups,
 	.options_size = sizeof(struct snapshot_options),
 	.defaults = &defaults,

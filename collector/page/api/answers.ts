@@ -132,6 +132,15 @@ export interface SnapshotProcess {
 	time_ns: number;
 	/** Time of the marker, by the clock of its host (ns since the epoch). */
 	wall_ns: number;
+	/** How far the clock of its host is ahead of the collector's (ns). */
+	clock_offset_ns?: number;
+	/** The offset is not wrong by more: half of the time from the order to the reply (ns). */
+	clock_error_ns?: number;
+	/**
+	 * It had no marker, and joined when its data had come: what it had in use at the time of the
+	 * snapshot, by the clock of its host.
+	 */
+	late: boolean;
 }
 
 export interface SnapshotMissing {

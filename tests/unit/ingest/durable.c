@@ -52,7 +52,8 @@ int fdatasync(int fd)
 
 static int reset(void **state)
 {
-	synced_bytes = syncs = failing = 0;
+	synced_bytes = 0;
+	syncs = failing = 0;
 	return temporary_setup(state);
 }
 
