@@ -66,13 +66,14 @@ static const struct answer finding_answer = {"fleet_finding", finding_fields};
 static const struct answer_field function_fields[] = {
 	ROWS_OF_FUNCTION,
 	ROW("growth", growth, "bytes", "of all boards together, over the whole time",
-	    SHOWN(1, "GROWTH", 10)),
-	ROW("growth_median", median, "bytes", "of a board", SHOWN(2, "MEDIAN", 9, .gap = 1)),
+	    .when = ALWAYS),
+	ROW("growth_median", median, "bytes", "of a board"),
 	ROW("growth_median_error", median_error, "bytes",
-	    "half of the interval that holds the median with 95 %", SHOWN(3, "+-", 9)),
-	ROW("growth_p95", p95, "bytes", "95 % of the boards have no more", SHOWN(4, "P95", 9)),
-	ROW("growing", growing, NULL, "boards on which it grows, and goes on growing",
-	    SHOWN(5, "GROWING", 7)),
+	    "half of the interval that holds the median with 95 %"),
+	ROW("growth_p95", p95, "bytes", "95 % of the boards have no more"),
+	ROW("growing", growing, NULL, "boards on which it grows, and goes on growing"),
+	ROW("most_host", most_host, NULL, "of those, the board on which it grows most; null: none",
+	    .may_be_null = true),
 	ROW("boards", boards, NULL, "boards with enough moments to tell"),
 	ROW("in_use", in_use, "bytes", "at the last moment, on all boards"),
 	{0},
@@ -91,18 +92,19 @@ static const struct answer_field report_fields[] = {
 	ROW("boards", boards, NULL, "programs on hosts, each in one build"),
 	ROW("programs", programs, NULL, ""),
 	ROW("builds", builds, NULL, ""),
+	ROW("cut", cut, NULL, "there is older data, for which there were too many moments"),
 	ROW("too_short", too_short, NULL, "boards with too few moments to tell growth"),
 	ROW("unread", unread, NULL, "streams that could not be read"),
 	ROW("unread_why", unread_why, NULL, "of the first of them", .when = IF_SET),
 	ROW_LIST("findings", findings, finding_count, finding_answer, "strongest first"),
-	ROW("functions_count", function_count, NULL, "how many there are"),
-	ROW_PAGE("functions", functions, function_count, function_answer, "most growth first"),
+	ROW_LIST("functions", functions, function_count, function_answer, "most growth first"),
 	{0},
 };
 #undef ANSWER_OF
 static const struct answer report_answer = {"fleet_report", report_fields};
 
 static const struct answer_field fleet_fields[] = {
+	BY_HAND("note", ANSWER_TEXT, NULL, "why there is nobody to compare", .when = SOMETIMES),
 	BY_HAND("report", ANSWER_OBJECT, NULL, "texts and integers only", .of = &report_answer),
 	BY_HAND("sha256", ANSWER_TEXT, NULL,
 		"of the report's bytes, as `jq -cj .report` prints them; null: libcrypto is "
@@ -112,15 +114,12 @@ static const struct answer_field fleet_fields[] = {
 };
 const struct answer fleet_answer = {"fleet_comparison", fleet_fields};
 
-static int write_report(struct json *json, const char *key, const struct fleet_report *report,
-			uint64_t functions)
+static int write_report(struct json *json, const char *key, const struct fleet_report *report)
 {
-	return json_object_of(json, key, &report_answer, report,
-			      &(struct answer_context){.count = functions});
+	return json_object_of(json, key, &report_answer, report, &(struct answer_context){0});
 }
 
-const char *fleet_digest(const struct fleet_report *report, uint64_t functions,
-			 char out[FLEET_DIGEST_TEXT])
+const char *fleet_digest(const struct fleet_report *report, char out[FLEET_DIGEST_TEXT])
 {
 	cleanup(buf_done) struct buf text = {0};
 	uint8_t digest[DIGEST_BYTES];
@@ -128,7 +127,7 @@ const char *fleet_digest(const struct fleet_report *report, uint64_t functions,
 
 	out[0] = 0;
 	json_init(&json, &text);
-	if (write_report(&json, NULL, report, functions) < 0 || buf_error(&text) < 0 ||
+	if (write_report(&json, NULL, report) < 0 || buf_error(&text) < 0 ||
 	    secret_sha256(text.data, text.length, digest) < 0)
 		return out;
 	for (size_t i = 0; i < sizeof(digest); i++)
@@ -136,14 +135,14 @@ const char *fleet_digest(const struct fleet_report *report, uint64_t functions,
 	return out;
 }
 
-int json_fleet(struct json *json, const struct fleet_report *report, uint64_t functions)
+int json_fleet(struct json *json, const struct fleet_report *report)
 {
 	char digest[FLEET_DIGEST_TEXT];
-	int r = write_report(json, "report", report, functions);
+	int r = write_report(json, "report", report);
 
 	if (r < 0)
 		return r;
-	fleet_digest(report, functions, digest);
+	fleet_digest(report, digest);
 	json_string(json, "sha256", *digest ? digest : NULL);
 	return 0;
 }

@@ -12,10 +12,8 @@ struct json;
  * the same. It is null if libcrypto is missing.
  */
 extern const struct answer fleet_answer;
-/* Writes the members into an object that the caller has opened. Lists at most `functions` of the
- * functions. Returns 0 or -ENOMEM. */
-int json_fleet(struct json *json, const struct fleet_report *report, uint64_t functions);
+/* Writes the members into an object that the caller has opened. Returns 0 or -ENOMEM. */
+int json_fleet(struct json *json, const struct fleet_report *report);
 #define FLEET_DIGEST_TEXT 65
 /* Writes the digest as digits. Returns "" if libcrypto is missing or memory is short. */
-const char *fleet_digest(const struct fleet_report *report, uint64_t functions,
-			 char out[FLEET_DIGEST_TEXT]);
+const char *fleet_digest(const struct fleet_report *report, char out[FLEET_DIGEST_TEXT]);

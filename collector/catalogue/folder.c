@@ -124,7 +124,7 @@ static int take_lock(struct store *store, struct err_text *err)
 static bool is_durable(const struct store *store, const struct stream_id *id)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
-	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 
 	return fd >= 0 && fdatasync(fd) == 0;
 }
@@ -289,9 +289,11 @@ int folder_totals(struct store *store, const struct stream_id *id, struct totals
 
 	if (!path)
 		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EBADMSG, "%s is no file", path);
 	if (ret_live)
 		*ret_live = recording_is_written(fd);
 	if (catalogue_get(store->catalogue, id, &totals) == 1 &&
@@ -341,7 +343,7 @@ void store_set_note(struct store *store, const char *note)
 bool store_note(const struct store *store, char out[STORE_NOTE_MAX])
 {
 	cleanup(cleanup_free) char *path = folder_path_of(store, "note");
-	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	char text[STORE_NOTE_MAX];
 	struct stat st;
 	ssize_t n;
@@ -357,7 +359,7 @@ bool store_note(const struct store *store, char out[STORE_NOTE_MAX])
 bool folder_is_idle(const struct store *store, const struct stream_id *id)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
-	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 
 	return fd >= 0 && !recording_is_written(fd);
 }

@@ -13,7 +13,8 @@ struct store {
 	int lock;		     /* writer: holds the lock; else -1 */
 	struct catalogue *catalogue; /* NULL for a reader without a readable catalogue */
 	struct sqlite3 *symbols;
-	bool rebuilt; /* the catalogue was unusable */
+	bool rebuilt;	 /* the catalogue was unusable */
+	size_t left_out; /* streams that the last list left out, because they can't be read */
 };
 
 /*

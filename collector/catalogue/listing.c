@@ -226,10 +226,16 @@ static bool is_empty(const struct listing *l, const struct stream_id *id,
 	return path && stat(path, &st) == 0 && !st.st_size;
 }
 
+size_t store_list_left_out(const struct store *store)
+{
+	return store->left_out;
+}
+
 /* Adds the other streams. Unreadable ones are left out. If memory is short the list fails, because
  * it would be incomplete. */
 static int add_others(struct listing *l)
 {
+	l->store->left_out = 0;
 	for (size_t i = 0; i < l->id_count; i++) {
 		struct totals totals = {0};
 		bool live = false;
@@ -237,8 +243,10 @@ static int add_others(struct listing *l)
 
 		if (r == -ENOMEM)
 			return r;
-		if (r)
+		if (r) {
+			l->store->left_out += r < 0;
 			continue;
+		}
 		if (is_empty(l, &l->ids[i], &totals)) {
 			totals_done(&totals);
 			continue;

@@ -90,6 +90,8 @@ int store_list(struct store *store, struct stream_summary **ret_list, size_t *re
 int store_list_quickly(struct store *store, struct stream_summary **ret_list, size_t *ret_count,
 		       struct err_text *err);
 void store_list_free(struct stream_summary *list, size_t count);
+/* Returns how many streams the last list had to leave out, because they can't be read. */
+size_t store_list_left_out(const struct store *store);
 /* Frees the lines from `from` on; the list keeps the others. */
 void store_list_drop(struct stream_summary *list, size_t from, size_t count);
 /* Lists the streams that `select` chooses (select.h); `in_use` as for store_list, else as for

@@ -170,7 +170,7 @@ static int read_state(struct recording *r, struct state_fit *ret_fit)
 	int e;
 
 	derived_path_of(path, d, "state");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	d->state_inode = st.st_ino;

@@ -303,7 +303,8 @@ static int recording_begin(const char *path, struct recording **ret_recording, s
 	r->path = strdup(path);
 	if (e < 0 || !r->path)
 		return -ENOMEM;
-	r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
+	/* A FIFO would wait for its writer. */
+	r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (r->fd < 0)
 		return err_set(err, -errno, "cannot open %s: %s", r->path, strerror(errno));
 	return scan_init(&r->scan, r->fd, 0, &r->damage);

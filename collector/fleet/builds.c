@@ -2,10 +2,12 @@
  * A build beside the one before it, by the boards that run them.
  *
  * The two groups differ if the rank sum test says so for all functions together (FLEET_ERROR). With
- * fewer than eight boards on a side it can't say so; then all of one side must lie above all of the
- * other, by SEPARATED times the range of either. Growth is compared over the same time, and must be
- * sustained. What the builds hold is compared at the same time, too: a build's processes that are
- * younger hold less, rather than more, as their caches fill.
+ * few boards it can't say so. Then all of one side must lie above all of the other: by SEPARATED
+ * times the range of either, or so many that chance does not do that. Growth is looked at beside
+ * the size of the boards, and as it is, as a leak may have nothing to do with what a board does.
+ * Growth is compared over the same time, and must be sustained. What the builds hold is compared at
+ * the same time, too: a build's processes that are younger hold less, rather than more, as their
+ * caches fill.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,7 +16,7 @@
 
 #include "base/ban.h"
 
-#define SIDE_LEAST  3
+#define SIDE_LEAST  FLEET_BUILD_LEAST
 #define RANKS_LEAST 8
 #define SEPARATED   3
 #define RATIO_LEAST 0.1	  /* what a build holds more, of what the earlier one holds */
@@ -48,6 +50,12 @@ static struct side side_of(const struct comparison *c, uint32_t of, uint32_t bui
 	return s;
 }
 
+/* The logarithm of the probability that all of one side lie above all of the other by chance. */
+static double separation_chance(uint32_t a, uint32_t b)
+{
+	return lgamma(a + 1.0) + lgamma(b + 1.0) - lgamma(a + b + 1.0);
+}
+
 static bool lies_above(const struct comparison *c, const struct side *now, const struct side *old,
 		       double floor)
 {
@@ -55,10 +63,14 @@ static bool lies_above(const struct comparison *c, const struct side *now, const
 
 	if (now->count < SIDE_LEAST || old->count < SIDE_LEAST)
 		return false;
-	if (now->count < RANKS_LEAST || old->count < RANKS_LEAST)
-		return now->low - old->high >= SEPARATED * range;
-	return stats_rank_sum(now->values, now->count, old->values, old->count) <
-	       FLEET_ERROR / c->function_count;
+	if (now->low - old->high >= SEPARATED * range)
+		return true;
+	if (now->low > old->high &&
+	    separation_chance(now->count, old->count) < log(FLEET_ERROR / c->function_count))
+		return true;
+	return now->count >= RANKS_LEAST && old->count >= RANKS_LEAST &&
+	       stats_rank_sum(now->values, now->count, old->values, old->count) <
+		       FLEET_ERROR / c->function_count;
 }
 
 /* Tells of the boards with this build: each with its value above what the earlier build's have. */
@@ -132,13 +144,26 @@ static bool has_more(struct comparison *c, uint32_t build)
 	return side_median(&now, c->room) > side_median(&old, c->room);
 }
 
-static bool build_grows(struct comparison *c, uint32_t build, uint64_t *ret_since_ns)
+static bool growth_raw(const struct comparison *c, uint32_t unit, uint32_t build, double *ret)
 {
-	struct side now = side_of(c, build, build, c->values, growth_value),
-		    old = side_of(c, c->builds[build].earlier, build, c->others, growth_value);
+	if (!growth_value(c, unit, build, ret))
+		return false;
+	*ret *= c->units[unit].size;
+	return true;
+}
+
+static bool grows_by(struct comparison *c, uint32_t build, side_value *value)
+{
+	struct side now = side_of(c, build, build, c->values, value),
+		    old = side_of(c, c->builds[build].earlier, build, c->others, value);
 
 	return lies_above(c, &now, &old, FLEET_BYTES_LEAST / 4.0) &&
-	       side_median(&now, c->room) - side_median(&old, c->room) >= FLEET_BYTES_LEAST &&
+	       side_median(&now, c->room) - side_median(&old, c->room) >= FLEET_BYTES_LEAST;
+}
+
+static bool build_grows(struct comparison *c, uint32_t build, uint64_t *ret_since_ns)
+{
+	return (grows_by(c, build, growth_value) || grows_by(c, build, growth_raw)) &&
 	       build_sustained(c, build, ret_since_ns) && has_more(c, build);
 }
 
@@ -176,7 +201,7 @@ static int compare_build(struct comparison *c, uint32_t build)
 	uint64_t since_ns;
 
 	if (build_grows(c, build, &since_ns)) {
-		f = tell_build(c, FLEET_GROWTH_IN_BUILD, build, growth_value);
+		f = tell_build(c, FLEET_GROWTH_IN_BUILD, build, growth_raw);
 		if (!f)
 			return -ENOMEM;
 		f->since_ns = since_ns;

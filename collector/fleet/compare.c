@@ -19,7 +19,6 @@
 
 #define LEVEL_FLOOR    4096 /* bytes: below this, holding more or less says nothing */
 #define SIZED_BY_LEAST 5    /* so many functions tell the size of a board */
-#define BUILD_LEAST    3    /* boards that tell something of a build */
 
 static const char *text_of(const struct comparison *c, uint32_t number)
 {
@@ -275,7 +274,7 @@ static void pair_builds(struct comparison *c)
 		c->builds[b].earlier = b;
 		find_common_run(c, &c->builds[b], b);
 		for (uint32_t e = b; e-- > 0 && c->builds[b].earlier == b;)
-			if (c->builds[e].judged >= BUILD_LEAST)
+			if (c->builds[e].judged >= FLEET_BUILD_LEAST)
 				c->builds[b].earlier = e;
 	}
 }
@@ -397,6 +396,7 @@ static int add_function(struct comparison *c)
 			      *f;
 	const struct fleet_place *place = &c->matrix->places[c->function];
 	uint32_t judged = 0;
+	double most = 0;
 
 	if (!list)
 		return -ENOMEM;
@@ -413,7 +413,13 @@ static int add_function(struct comparison *c)
 		if (!c->units[u].told)
 			continue;
 		f->growth += llround(m->growth.total);
-		f->growing += m->growth.sustained && m->growth.total >= FLEET_BYTES_LEAST;
+		if (m->growth.sustained && m->growth.total >= FLEET_BYTES_LEAST) {
+			f->growing++;
+			if (!f->most_host || m->growth.total > most) {
+				most = m->growth.total;
+				f->most_host = c->units[u].host;
+			}
+		}
 		c->values[judged++] = m->growth.total;
 	}
 	f->boards = judged;
@@ -471,6 +477,24 @@ static int make_room(struct comparison *c)
 		       : -ENOMEM;
 }
 
+/* Keeps how many boards there are to compare. */
+static void note_sizes(const struct comparison *c, struct fleet_report *report)
+{
+	uint64_t told = 0, first = 0, second = 0;
+
+	for (uint32_t b = 0; b < c->build_count; b++) {
+		uint64_t n = c->builds[b].judged;
+
+		told += n;
+		second = n > first ? first : n > second ? n : second;
+		first = n > first ? n : first;
+	}
+	if (told > report->most_boards)
+		report->most_boards = told;
+	if (c->build_count > 1 && second >= report->most_of_build)
+		report->most_of_build = second;
+}
+
 static int compare_program(const struct fleet_matrix *matrix, uint32_t program,
 			   struct fleet_report *report)
 {
@@ -489,6 +513,7 @@ static int compare_program(const struct fleet_matrix *matrix, uint32_t program,
 		r = find_sizes(&c);
 	for (uint32_t f = 0; !r && f < c.function_count; f++)
 		r = compare_function(&c, c.functions[f]);
+	note_sizes(&c, report);
 	report->programs++;
 	report->boards += c.count;
 	report->builds += c.build_count;

@@ -8,8 +8,8 @@
  *		-> findings, and a row for each function			 (compare.c)
  *
  * A *unit* is one program on one host in one build; its processes are added up. The moments are
- * multiples of a step of whole minutes, by the wall clock. The same streams give the same report,
- * byte for byte: it has integers only, and every order is complete.
+ * multiples of a step, by the wall clock. (By age, each process is a unit.) The same streams give
+ *the same report, byte for byte: it has integers only, and every order is complete.
  *
  * What is told, strongest first (the rules stand in outliers.c, builds.c and growth.c):
  *   FLEET_LEAK_ON_BOARDS   a function grows on some boards, and not on the others
@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 struct err_text;
+struct site_rules;
 struct store;
 struct symbols;
 
@@ -31,6 +32,9 @@ struct symbols;
 #define FLEET_STEP_NS                                                                              \
 	60000000000u /* a minute; steps are multiples of it, but for recordings of                 \
 			some minutes */
+
+#define FLEET_BOARDS_LEAST 5 /* of a program, to tell that one differs */
+#define FLEET_BUILD_LEAST  3 /* of each of two builds, to compare them */
 
 enum fleet_kind {
 	FLEET_LEAK_ON_BOARDS,
@@ -47,8 +51,12 @@ struct fleet_question {
 	uint64_t step_ns;   /* whole seconds; 0: the smallest number of minutes that gives at most
 			       FLEET_MOMENTS_MAX moments, or of seconds if all is shorter than eight
 			       minutes */
-	bool by_age; /* moments are times since the start of each process, not of the clock */
-	const atomic_bool *cancelled; /* may be NULL */
+	bool by_age; /* moments are times since the start of each process, not of the clock, and
+			each process is a unit of its own */
+	const char *build_tag; /* the tag whose value is the build of a stream that has it; NULL:
+				  the build id is */
+	const struct site_rules *rules; /* view_set_rules; may be NULL */
+	const atomic_bool *cancelled;	/* may be NULL */
 	/* Is told how many of `of` streams were read. May be NULL. */
 	void (*progress)(void *context, uint64_t done, uint64_t of);
 	void *progress_context;
@@ -84,8 +92,9 @@ struct fleet_function {
 	int64_t median, median_error; /* of a board; error: half of the interval that holds the
 					 median with 95 % */
 	int64_t p95;
-	uint64_t growing; /* boards on which it grows, and goes on growing */
-	uint64_t boards;  /* boards that were long enough to tell */
+	uint64_t growing;      /* boards on which it grows, and goes on growing */
+	const char *most_host; /* the board on which it grows most of all that grow; NULL: none */
+	uint64_t boards;       /* boards that were long enough to tell */
 };
 
 struct fleet_report {
@@ -93,8 +102,12 @@ struct fleet_report {
 	uint64_t from_ns, to_ns, step_ns; /* the first and the last moment */
 	uint32_t moments;
 	uint64_t streams, boards, programs, builds;
-	uint64_t too_short;	/* boards with too few moments to tell growth */
-	uint64_t unread;	/* streams that could not be read */
+	uint64_t too_short; /* boards with too few moments to tell growth */
+	uint64_t unread;    /* streams that could not be read */
+	bool cut;	    /* there is older data than of FLEET_MOMENTS_MAX moments */
+	/* Boards of one program; boards of the second largest build of one program. Only those with
+	 * enough moments to tell growth. */
+	uint64_t most_boards, most_of_build;
 	const char *unread_why; /* of the first of them; NULL: none */
 	struct fleet_finding *findings;
 	size_t finding_count;

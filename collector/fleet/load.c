@@ -1,5 +1,6 @@
 /* Reads what the streams of a store had in use. See fleet.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@
 #include "collector/recording/recording.h"
 
 #include "base/ban.h"
+
+#define TEXT_MAX 255 /* of names of hosts and builds */
 
 DEFINE_CLEANUP(recording_close, struct recording *)
 DEFINE_CLEANUP(view_free, struct view *)
@@ -101,11 +104,14 @@ static int choose_moments(struct loading *l, struct err_text *err)
 	m->step_ns = l->question->step_ns ? l->question->step_ns : choose_step(from, to);
 	count = multiples(from, to, m->step_ns, &m->from_ns);
 	if (!count)
-		return err_set(err, -ENODATA, "the streams are shorter than a step");
+		return err_set(err, -ENODATA,
+			       "no stream lasts until a multiple of the step: a shorter --step may "
+			       "do, or a longer recording");
 	/* The last ones count. */
 	if (count > FLEET_MOMENTS_MAX) {
 		m->from_ns += (count - FLEET_MOMENTS_MAX) * m->step_ns;
 		count = FLEET_MOMENTS_MAX;
+		l->report->cut = true;
 	}
 	m->moments = (uint32_t)count;
 	return 0;
@@ -149,6 +155,26 @@ static int add_moments(struct fleet_matrix *m, uint32_t unit, uint32_t first, ui
 	return r;
 }
 
+/* By age a process is a board of its own, HOST/PID. */
+static int64_t unit_of(const struct loading *l, const struct stream_summary *s)
+{
+	const char *tag = l->question->build_tag, *value = NULL;
+	char host[TEXT_MAX + 32], build[TEXT_MAX + 1];
+	size_t length = 0;
+
+	snprintf(host, sizeof(host), "%.*s", TEXT_MAX, s->host);
+	if (l->matrix->by_age)
+		snprintf(host + strlen(host), 32, "/%u", s->pid);
+	if (tag)
+		value = labels_tag(s->labels.tags, tag, strlen(tag), &length);
+	if (value)
+		snprintf(build, sizeof(build), "%.*s", (int)(length < TEXT_MAX ? length : TEXT_MAX),
+			 value);
+	else
+		snprintf(build, sizeof(build), "%.*s", TEXT_MAX, s->labels.build);
+	return fleet_unit_number(l->matrix, s->name, host, build);
+}
+
 static int load_stream(struct loading *l, const struct stream_summary *s, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(l->store, &s->id);
@@ -175,11 +201,13 @@ static int load_stream(struct loading *l, const struct stream_summary *s, struct
 			    s->host);
 	if (!r)
 		r = view_new(recording, l->symbols, &view, err);
-	if (!r)
-		r = query_moments(view, &filter, moments, count, &answer, err);
 	if (r < 0)
 		return r;
-	unit = fleet_unit_number(l->matrix, s->name, s->host, s->labels.build);
+	view_set_rules(view, l->question->rules);
+	r = query_moments(view, &filter, moments, count, &answer, err);
+	if (r < 0)
+		return r;
+	unit = unit_of(l, s);
 	if (unit < 0)
 		return (int)unit;
 	fleet_was_there(&l->matrix->units[unit], first, first + count - 1);
@@ -249,9 +277,14 @@ static int list_streams(struct loading *l, struct err_text *err)
 
 	if (r < 0)
 		return r;
+	l->report->unread = store_list_left_out(l->store);
+	if (l->report->unread)
+		l->report->unread_why = "it is no recording, or this user may not read it";
 	drop_snapshots(l->streams, &l->count);
 	if (l->count)
 		qsort(l->streams, l->count, sizeof(*l->streams), stream_order);
+	if (!l->count && l->report->unread)
+		return err_set(err, -ENODATA, "no stream can be read: %s", l->report->unread_why);
 	return l->count ? 0 : err_set(err, -ENODATA, "there are no such streams");
 }
 
@@ -265,6 +298,10 @@ static int load_and_report(struct loading *l, struct err_text *err)
 		r = load_all(l, err);
 	if (r)
 		return r;
+	if (!l->report->streams)
+		return err_set(err, -ENODATA, "no stream has data at a moment%s%s",
+			       l->report->unread_why ? ": " : "",
+			       l->report->unread_why ? l->report->unread_why : "");
 	r = fleet_report_of(l->matrix, l->report);
 	return r ? err_set(err, r, "out of memory") : 0;
 }

@@ -22,7 +22,7 @@
 #define MORE_FLOOR    0.1 /* of the logarithm */
 #define MORE_BYTES    65536
 #define MORE_PART     0.02 /* of what the board holds */
-#define OTHERS_LEAST  4
+#define OTHERS_LEAST  (FLEET_BOARDS_LEAST - 1)
 #define OTHERS_SPREAD 20 /* so few others tell too little of their spread */
 #define OTHERS_FACTOR 4
 #define OTHERS_MATES  8 /* so many of the same build are enough */

@@ -51,16 +51,37 @@ cmp "$T/build.json" "$T/again.json" || fail "the same recordings give two report
 
 # By age, of a part of the time, of a part of the boards.
 "$COLLECTOR" fleet --data "$T/board" --align start >"$T/age.out"
-assert_contains "by age" "$T/age.out" "since the start of each process" "  1. Leak: parse_header" "since 30 min"
+assert_contains "by age" "$T/age.out" "since the start of each process" "  1. Leak: parse_header" "from an age of 30 min on"
 "$COLLECTOR" fleet --data "$T/board" --last 20m --step 1m >"$T/last.out"
-assert_contains "the last minutes" "$T/last.out" "  1. Leak: parse_header" "all the time"
+assert_contains "the last minutes" "$T/last.out" "  1. Leak: parse_header" "during the whole time shown"
 "$COLLECTOR" fleet --data "$T/board" --select 'host!=gw-066' >"$T/others.out"
 assert_contains "without that board" "$T/others.out" "Fleet: 199 boards" "Nothing stands out."
+
+"$COLLECTOR" fleet --data "$T/board" --step 30s >"$T/cut.out"
+assert_contains "a time that is cut" "$T/cut.out" "There is older data; these are the last 48 moments"
+
+# Builds of few boards; too few.
+for boards in 6 12 24; do
+	"$BUILD/tests/made-fleet" "$T/few$boards" "$boards" 60 64 1 build
+	assert_status 1 "$COLLECTOR" fleet --data "$T/few$boards" --fail-if growths_in_builds >"$T/few.out"
+	assert_contains "$boards boards" "$T/few.out" "  1. Growth in build b2b2b2b2: cache_put" "on $((boards / 2)) of $boards boards"
+done
+"$BUILD/tests/made-fleet" "$T/few4" 4 60 64 1 build
+"$COLLECTOR" fleet --data "$T/few4" >"$T/few.out"
+assert_contains "four boards" "$T/few.out" "Nothing stands out." "Too few boards to tell that one differs" "Too few boards to compare builds" \
+	"most on gw-00"
 
 # A gate.
 assert_status 1 "$COLLECTOR" fleet --data "$T/build" --fail-if 'growths_in_builds > 0'
 assert_status 0 "$COLLECTOR" fleet --data "$T/board" --fail-if 'growths_in_builds > 0'
 assert_status 2 "$COLLECTOR" fleet --data "$T/board" --fail-if 'growth_in_builds > 0'
+
+# It does not hold where nothing could be judged.
+"$BUILD/tests/made-fleet" "$T/short" 6 5 16 1 build
+assert_status 3 "$COLLECTOR" fleet --data "$T/short" --step 1m --fail-if 'findings > 0'
+assert_status 0 "$COLLECTOR" fleet --data "$T/short" --step 1m >"$T/short.out"
+assert_contains "five minutes" "$T/short.out" "6 of 6 boards cannot be judged" "         -         -"
+assert_status 3 "$COLLECTOR" fleet --data "$T/board" --select 'host=nobody' --fail-if 'findings > 0'
 
 # Wrong input, and a recording that can't be read.
 assert_status 2 "$COLLECTOR" fleet --data "$T/board" --step 1500ms
@@ -74,3 +95,9 @@ rm -rf "$first/columns"
 printf 'nonsense' >"$first/recording.heapcast"
 "$COLLECTOR" fleet --data "$T/none" >"$T/spoilt.out"
 assert_contains "a spoilt recording" "$T/spoilt.out" "1 stream could not be read"
+rm "$first/recording.heapcast"
+mkfifo "$first/recording.heapcast"
+"$COLLECTOR" fleet --data "$T/none" >"$T/fifo.out"
+assert_contains "a FIFO" "$T/fifo.out" "1 stream could not be read" "Fleet: 199 boards"
+rm "$T"/none/streams/*/recording.heapcast
+assert_status 3 "$COLLECTOR" fleet --data "$T/none" --fail-if 'findings > 0'

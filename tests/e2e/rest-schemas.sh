@@ -243,7 +243,8 @@ taken = get(FLEET, "/snapshot", {"name": "now", "timeout": 2})
 assert len(taken["processes"]) == len(taken["missing"]) == 1, taken
 check(schema_of("/snapshot", "post"), taken, "POST /snapshot")
 check(schema_of("/snapshots"), get(FLEET, "/snapshots"), "/snapshots")
-check(schema_of("/fleet"), get(MADE, "/fleet?last=50m&count=5"), "/fleet")
+check(schema_of("/fleet"), get(MADE, "/fleet?last=50m"), "/fleet")
+check(schema_of("/fleet"), get(MADE, "/fleet?select=host%3Dnobody"), "/fleet of nobody")
 live = taken["processes"][0]["stream"]
 for order in {"action": "mark", "text": "here"}, {"action": "mode", "mode": "sample=4K"}, {"action": "mode", "mode": "full"}, {"action": "snapshot"}:
     check(schema_of("/data/{id}/control", "post"), get(FLEET, f"/data/{live}/control", order), f"POST control: {order}")

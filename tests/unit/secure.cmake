@@ -1,5 +1,5 @@
 set(needs_openssl)
 if(NOT HEAPCAST_TLS)
-	set(needs_openssl EXCEPT words)
+	set(needs_openssl EXCEPT session words)
 endif()
 heapcast_unit_tests(secure heapcast_secure ${needs_openssl})

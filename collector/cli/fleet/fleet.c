@@ -19,6 +19,7 @@
 #include "collector/cli/progress.h"
 #include "collector/cli/terminal.h"
 #include "collector/fleet/fleet.h"
+#include "collector/query/query.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
@@ -29,13 +30,13 @@
 #define INDENT	     5
 
 DEFINE_CLEANUP(store_close, struct store *)
-DEFINE_CLEANUP(symbols_free, struct symbols *)
+DEFINE_CLEANUP(site_rules_free, struct site_rules *)
 
 struct fleet_options {
 	struct common_options common;
 	struct symbol_choice symbols;
 	uint64_t count, last_ns, step_ns;
-	const char *fail_if, *align;
+	const char *fail_if, *align, *by, *hide_rules;
 };
 
 /* ---- as text ---- */
@@ -48,9 +49,11 @@ static const char *plural(uint64_t count)
 static const char *time_text(char out[32], uint64_t wall_ns)
 {
 	time_t seconds = (time_t)(wall_ns / 1000000000);
+	bool minutes = seconds % 60 == 0;
 	struct tm tm;
 
-	if (!localtime_r(&seconds, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M", &tm))
+	if (!localtime_r(&seconds, &tm) ||
+	    !strftime(out, 32, minutes ? "%Y-%m-%d %H:%M" : "%Y-%m-%d %H:%M:%S", &tm))
 		snprintf(out, 32, "?");
 	return out;
 }
@@ -65,20 +68,24 @@ static const char *bytes_text(char out[40], int64_t bytes)
 	return out;
 }
 
-/* "10 s", "2 min", "1 h" */
+/* "10 s", "2 min", "1 h 30 min" */
 static const char *span_text(char out[32], uint64_t ns)
 {
 	static const struct {
 		uint64_t seconds;
 		const char *unit;
 	} units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
-	uint64_t seconds = ns / 1000000000;
+	const size_t last = sizeof(units) / sizeof(*units) - 1;
+	uint64_t seconds = ns / 1000000000, rest;
 	size_t i = 0;
 
-	while (i + 1 < sizeof(units) / sizeof(*units) && seconds % units[i].seconds)
+	while (i < last && seconds < units[i].seconds)
 		i++;
-	snprintf(out, 32, "%" PRIu64 " %s", seconds / units[i].seconds,
-		 seconds ? units[i].unit : "s");
+	rest = i < last ? seconds % units[i].seconds / units[i + 1].seconds : 0;
+	snprintf(out, 32, "%" PRIu64 " %s", seconds / units[i].seconds, units[i].unit);
+	if (rest)
+		snprintf(out + strlen(out), 32 - strlen(out), " %" PRIu64 " %s", rest,
+			 units[i + 1].unit);
 	return out;
 }
 
@@ -104,11 +111,16 @@ static void print_fleet(const struct fleet_report *r)
 		terminal_say(STYLE_YELLOW, 0,
 			     "%" PRIu64 " stream%s could not be read. The first: %s", r->unread,
 			     plural(r->unread), r->unread_why);
+	if (r->cut)
+		terminal_say(STYLE_YELLOW, 0,
+			     "There is older data; these are the last %u moments (a longer --step "
+			     "reaches further)",
+			     r->moments);
 	if (r->too_short)
 		terminal_say(STYLE_YELLOW, 0,
-			     "%" PRIu64 " of the boards %s too short a time to tell growth: it "
-			     "takes 8 moments without a restart",
-			     r->too_short, r->too_short == 1 ? "has" : "have");
+			     "%" PRIu64 " of %" PRIu64 " board%s cannot be judged: growth takes 8 "
+			     "moments without a restart",
+			     r->too_short, r->boards, plural(r->boards));
 }
 
 /* "1 of 200 boards: gw-17", or "12 of 200 boards: gw-17, gw-18 and 10 more" */
@@ -176,18 +188,34 @@ static void print_beside(const struct fleet_finding *f)
 static void print_finding(const struct fleet_report *r, const struct fleet_finding *f,
 			  size_t number)
 {
-	char bytes[40], when[32], since[48] = "all the time";
+	char bytes[40], when[32], since[64] = "during the whole time shown";
 
 	printf("%3zu. ", number);
 	print_kind(f);
 	print_place(f);
 	if (f->since_ns)
-		snprintf(since, sizeof(since), "since %s", moment_text(when, r, f->since_ns));
-	terminal_say(STYLE_PLAIN, INDENT, "%s %s%s%s, %s",
-		     is_growth(f) ? "it has grown by" : "it holds", bytes_text(bytes, f->median),
-		     is_growth(f) ? "" : " more", f->count > 1 ? " on the median of these" : "",
-		     since);
+		snprintf(since, sizeof(since), r->by_age ? "from an age of %s on" : "since %s",
+			 moment_text(when, r, f->since_ns));
+	terminal_say(STYLE_PLAIN, INDENT, "%s %s%s%s, %s", is_growth(f) ? "grew by" : "held",
+		     bytes_text(bytes, f->median), is_growth(f) ? "" : " more",
+		     f->count > 1 ? " on the median board" : "", since);
 	print_beside(f);
+}
+
+/* Says what could not have been told, too. */
+static void print_nothing(const struct fleet_report *r)
+{
+	printf("\nNothing stands out.\n");
+	if (r->most_boards < FLEET_BOARDS_LEAST)
+		terminal_say(
+			STYLE_PLAIN, 0,
+			"Too few boards to tell that one differs from the others: that takes %u. "
+			"The table and 'collector leaks' tell of each.",
+			FLEET_BOARDS_LEAST);
+	if (r->builds > r->programs && r->most_of_build < FLEET_BUILD_LEAST)
+		terminal_say(STYLE_PLAIN, 0,
+			     "Too few boards to compare builds: that takes %u with each.",
+			     FLEET_BUILD_LEAST);
 }
 
 static void print_findings(const struct fleet_report *r, uint64_t count)
@@ -195,7 +223,7 @@ static void print_findings(const struct fleet_report *r, uint64_t count)
 	if (r->finding_count)
 		terminal_heading("What stands out");
 	else
-		printf("\nNothing stands out.\n");
+		print_nothing(r);
 	for (size_t i = 0; i < r->finding_count && i < count; i++)
 		print_finding(r, &r->findings[i], i + 1);
 	if (r->finding_count > count)
@@ -210,7 +238,7 @@ static void print_findings(const struct fleet_report *r, uint64_t count)
  */
 static void print_functions(const struct fleet_report *r, uint64_t count)
 {
-	terminal_heading("Growth by function, over the whole time");
+	terminal_heading("Growth by function, during the whole time shown");
 	terminal_line(STYLE_DIM, "    GROWTH    MEDIAN        +-       P95    GROWING  FUNCTION",
 		      0);
 	for (size_t i = 0; i < r->function_count && i < count; i++) {
@@ -219,12 +247,23 @@ static void print_functions(const struct fleet_report *r, uint64_t count)
 		int columns;
 
 		snprintf(growing, sizeof(growing), "%" PRIu64 "/%" PRIu64, f->growing, f->boards);
-		columns = printf("%10s %9s %9s %9s %10s  ", bytes_text(growth, f->growth),
-				 bytes_text(median, f->median), bytes_text(error, f->median_error),
-				 bytes_text(p95, f->p95), growing);
+		columns = f->boards
+				  ? printf("%10s %9s %9s %9s %10s  ", bytes_text(growth, f->growth),
+					   bytes_text(median, f->median),
+					   bytes_text(error, f->median_error),
+					   bytes_text(p95, f->p95), growing)
+				  : printf("%10s %9s %9s %9s %10s  ", "-", "-", "-", "-", "-");
 		terminal_name(STYLE_PLAIN, f->function ? f->function : "?",
-			      terminal_width() - (unsigned)columns);
+			      terminal_width() > (unsigned)columns + 8
+				      ? terminal_width() - (unsigned)columns
+				      : 8);
 		putchar('\n');
+		if (f->most_host && f->growing < f->boards) {
+			terminal_blanks((unsigned)columns);
+			terminal_text(STYLE_DIM, "most on ", 0);
+			terminal_text(STYLE_DIM, f->most_host, 24);
+			putchar('\n');
+		}
 	}
 	if (r->function_count > count)
 		printf("and %zu more (--count)\n", (size_t)(r->function_count - count));
@@ -239,7 +278,7 @@ static int show(const struct command_call *call, const struct fleet_report *r)
 
 	if (o->common.json) {
 		output_json_begin(call->command, &json, &out);
-		if (json_fleet(&json, r, o->count) < 0)
+		if (json_fleet(&json, r) < 0)
 			return command_fault(call->command, -ENOMEM, NULL);
 		json_end(&json, '}');
 		return output_json(call->command, stdout, &out);
@@ -248,14 +287,16 @@ static int show(const struct command_call *call, const struct fleet_report *r)
 	print_findings(r, o->count);
 	if (r->function_count)
 		print_functions(r, o->count);
-	if (*fleet_digest(r, o->count, digest))
+	if (*fleet_digest(r, digest))
 		printf("\nSHA-256 of the report (--json):\n%s\n", digest);
 	return EXIT_DONE;
 }
 
 /* ---- --fail-if ---- */
 
-static void fleet_values(struct sql_named values[FLEET_KINDS + 3], const struct fleet_report *r)
+#define VALUES (FLEET_KINDS + 6)
+
+static void fleet_values(struct sql_named values[VALUES], const struct fleet_report *r)
 {
 	static const char *const names[FLEET_KINDS] = {
 		[FLEET_LEAK_ON_BOARDS] = "leaks_on_boards",
@@ -275,14 +316,22 @@ static void fleet_values(struct sql_named values[FLEET_KINDS + 3], const struct 
 	}
 	values[FLEET_KINDS] = (struct sql_named){"findings", (double)r->finding_count};
 	values[FLEET_KINDS + 1] = (struct sql_named){"most_bytes", most};
-	values[FLEET_KINDS + 2] = (struct sql_named){NULL, 0};
+	values[FLEET_KINDS + 2] = (struct sql_named){"boards", (double)r->boards};
+	values[FLEET_KINDS + 3] = (struct sql_named){"too_short", (double)r->too_short};
+	values[FLEET_KINDS + 4] = (struct sql_named){"unread", (double)r->unread};
+	values[FLEET_KINDS + 5] = (struct sql_named){NULL, 0};
 }
 
 static int fleet_judge(const struct command_call *call, const struct fleet_report *r)
 {
 	const struct fleet_options *o = call->options;
-	struct sql_named values[FLEET_KINDS + 3];
+	struct sql_named values[VALUES];
 
+	if (r->too_short == r->boards) {
+		command_note(call->command,
+			     "--fail-if can't be judged: no board has enough moments");
+		return EXIT_FAULT;
+	}
 	fleet_values(values, r);
 	return fail_if_judge(call->command, o->fail_if, values);
 }
@@ -291,7 +340,7 @@ static int fleet_check(const struct command_call *call)
 {
 	const struct fleet_options *o = call->options;
 	const struct fleet_report nothing = {0};
-	struct sql_named values[FLEET_KINDS + 3];
+	struct sql_named values[VALUES];
 
 	if (o->step_ns % 1000000000)
 		return command_usage_error(call->command,
@@ -319,13 +368,15 @@ static void fleet_progress(void *context, uint64_t done, uint64_t of)
 static int fleet_ask(const struct fleet_options *o, struct fleet_report *ret_report,
 		     struct err_text *err)
 {
-	const struct fleet_question question = {
+	struct fleet_question question = {
 		.select = o->common.select,
 		.last_ns = o->last_ns,
 		.step_ns = o->step_ns,
 		.by_age = o->align && !strcmp(o->align, "start"),
+		.build_tag = o->by,
 		.progress = fleet_progress,
 	};
+	cleanup(cleanup_site_rules_free) struct site_rules *rules = NULL;
 	struct symbol_sources sources = {0};
 	cleanup(cleanup_store_close) struct store *store = NULL;
 	struct symbols *symbols = NULL;
@@ -333,6 +384,9 @@ static int fleet_ask(const struct fleet_options *o, struct fleet_report *ret_rep
 
 	if (!r)
 		r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, err);
+	if (!r && o->hide_rules)
+		r = site_rules_read(o->hide_rules, &rules, err);
+	question.rules = rules;
 	if (!r)
 		r = fleet_compare(store, symbols, &question, ret_report, err);
 	symbols_free(symbols);
@@ -352,7 +406,7 @@ static int fleet_run(struct command_call *call)
 	r = fleet_ask(o, &report, &err);
 	if (r == -ENODATA) {
 		command_note(call->command, "%s", err_get(&err, r));
-		return EXIT_NO;
+		return o->fail_if ? EXIT_FAULT : EXIT_NO;
 	}
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
@@ -367,8 +421,10 @@ static const struct option fleet_table[] = {
 		    "time from moment to moment: 1m, 1h; 1d compares days at the same hour (48 "
 		    "moments at most)"),
 	OPTION_TEXT(struct fleet_options, align, "align", "HOW",
-		    "compare processes at the same time of the clock (clock, the default), or at "
-		    "the same time since their start (start)"),
+		    "compare boards at the same time of the clock (clock, the default), or each "
+		    "process at the same time since its start (start)"),
+	OPTION_TEXT(struct fleet_options, by, "by", "KEY",
+		    "take the value of this tag for the build of a program that has it: version"),
 	OPTION_NUMBER(struct fleet_options, count, "count", "N", "rows shown (10)"),
 	OPTION_TEXT(struct fleet_options, fail_if, "fail-if", "CONDITION",
 		    "exit status 1 if it is true: 'growths_in_builds > 0 or most_bytes > 10M'; any "
@@ -378,6 +434,10 @@ static const struct option fleet_table[] = {
 
 static const struct option symbol_table[] = {
 	SYMBOL_OPTIONS(struct fleet_options, symbols),
+	OPTION_TEXT(
+		struct fleet_options, hide_rules, "hide-rules", "FILE",
+		"functions that only pass allocations on, beside the ones that are known: a name a "
+		"line, * at either end (docs/hide-rules.md)"),
 	{0},
 };
 
@@ -408,7 +468,7 @@ const struct command command_fleet = {
 		"  collector fleet\n"
 		"  collector fleet --select 'executable=*/gateway' --last 24h\n"
 		"  collector fleet --step 1d\n"
-		"  collector fleet --select 'version=1.4,1.5' --fail-if 'growths_in_builds > 0'\n",
+		"  collector fleet --align start --by version --fail-if 'growths_in_builds > 0'\n",
 	.groups = groups,
 	.options_size = sizeof(struct fleet_options),
 	.defaults = &defaults,

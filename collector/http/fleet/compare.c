@@ -1,5 +1,6 @@
 /* GET /fleet: what differs between the boards and the builds of the fleet. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "collector/answers/fleet.h"
@@ -12,10 +13,9 @@
 
 #include "base/ban.h"
 
-#define FUNCTIONS_USUAL 100
-
 struct told_comparison {
 	struct fleet_report report;
+	char note[sizeof(((struct err_text *)NULL)->text)];
 };
 
 static void told_comparison_done(void *result)
@@ -35,7 +35,8 @@ static const struct route_parameter compare_parameters[] = {
 		"compare processes at the same time of the clock (clock, the default), or since "
 		"their start",
 		.words = alignments),
-	REQUEST_NUMBER("count", count, "give at most so many functions; default 100"),
+	REQUEST("by", PARAMETER_TEXT, fleet.build_tag, "a key",
+		"take the value of this tag for the build of a stream that has it", .most = 64),
 	{0},
 };
 
@@ -52,24 +53,28 @@ static int compare_ask(struct asking *a)
 				    err_set(&a->x->err, -EINVAL, "step takes whole seconds"));
 	question.select = a->values.select;
 	question.cancelled = &a->x->cancelled;
+	question.rules = sources_rules(a->x->sources);
 	r = sources_open_symbols(a->x->sources, &store, &symbols, &a->x->err);
 	if (!r && store)
 		r = fleet_compare(store, symbols, &question, &told->report, &a->x->err);
 	symbols_free(symbols);
 	store_close(store);
-	/* Nobody to compare: the report is empty. */
-	if (r == -ENODATA)
+	/* Nobody to compare: the report is empty, and the note says why. */
+	if (r == -ENODATA) {
+		snprintf(told->note, sizeof(told->note), "%s", a->x->err.text);
+		a->x->err = (struct err_text){0};
 		return 0;
+	}
 	return r == -EINVAL ? asking_fault(a, "select", r) : r;
 }
 
 static int compare_write(struct asking *a)
 {
 	const struct told_comparison *told = a->result;
-	uint64_t count = a->values.count;
 
-	return json_fleet(&a->json, &told->report,
-			  count && count != UINT64_MAX ? count : FUNCTIONS_USUAL);
+	if (*told->note)
+		json_string(&a->json, "note", told->note);
+	return json_fleet(&a->json, &told->report);
 }
 
 const struct route compare_route = {

@@ -86,6 +86,11 @@ static int open_symbols(const struct http_options *options, struct store **ret_s
 	return symbols_new(&symbols, ret_symbols, err);
 }
 
+const struct site_rules *sources_rules(const struct sources *sources)
+{
+	return sources->options.rules;
+}
+
 int sources_open_symbols(const struct sources *sources, struct store **ret_store,
 			 struct symbols **ret_symbols, struct err_text *err)
 {

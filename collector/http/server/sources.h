@@ -82,6 +82,8 @@ struct source_line {
 	bool has_rate;
 	uint64_t events_per_second; /* only fleet.h sets it */
 };
+/* Returns the rules of http_options; NULL: none. */
+const struct site_rules *sources_rules(const struct sources *sources);
 /* Opens the symbols for work on many recordings, as for one of them. *ret_store: where names are
  * kept; NULL: there is no store. The caller frees the symbols, then closes the store, also after a
  * failure. */

@@ -155,6 +155,8 @@ export interface SnapshotMissing {
 }
 
 export interface FleetComparison {
+	/** Why there is nobody to compare. */
+	note?: string;
 	/** Texts and integers only. */
 	report: FleetReport;
 	/** Of the report's bytes, as `jq -cj .report` prints them; null: libcrypto is missing. */
@@ -176,6 +178,8 @@ export interface FleetReport {
 	boards: number;
 	programs: number;
 	builds: number;
+	/** There is older data, for which there were too many moments. */
+	cut: boolean;
 	/** Boards with too few moments to tell growth. */
 	too_short: number;
 	/** Streams that could not be read. */
@@ -184,8 +188,6 @@ export interface FleetReport {
 	unread_why?: string;
 	/** Strongest first. */
 	findings: FleetFinding[];
-	/** How many there are. */
-	functions_count: number;
 	/** Most growth first. */
 	functions: FleetFunction[];
 }
@@ -239,6 +241,8 @@ export interface FleetFunction {
 	growth_p95: number;
 	/** Boards on which it grows, and goes on growing. */
 	growing: number;
+	/** Of those, the board on which it grows most; null: none. */
+	most_host: string | null;
 	/** Boards with enough moments to tell. */
 	boards: number;
 	/** At the last moment, on all boards (bytes). */

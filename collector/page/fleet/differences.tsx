@@ -8,6 +8,7 @@ import { Answered, Notice, Segments } from '../base/ui';
 import './differences.css';
 
 const BOARDS_SHOWN = 8;
+const FUNCTIONS_SHOWN = 100;
 
 const WORDS: Record<FleetFinding['kind'], string> = {
 	leak_on_boards: 'Leak',
@@ -43,8 +44,11 @@ function Finding(props: { finding: FleetFinding; byAge: boolean; address: Addres
 			</h2>
 			<p>
 				<strong>{signed(f.median)}</strong>
-				{f.boards.length > 1 && ' on the median of these'},{' '}
-				{f.since_ns ? `since ${moment(f.since_ns, props.byAge)}` : 'all the time'}.{' '}
+				{f.boards.length > 1 && ' on the median board'},{' '}
+				{f.since_ns
+					? `since ${moment(f.since_ns, props.byAge)}`
+					: 'during the whole time shown'}
+				.{' '}
 				{grows(f) ? 'In' : 'Held in'} {f.program}
 				{f.module && f.module !== f.program && ` (${f.module})`}, on{' '}
 				{count(f.boards.length)} of {count(f.compared)} boards:{' '}
@@ -125,8 +129,8 @@ function Report(props: { answer: FleetComparison; address: Address }) {
 	if (!r.boards)
 		return (
 			<Notice title="No boards to compare.">
-				The streams of the data folder are compared. A search such as{' '}
-				<code>version=1.4</code> chooses among them.
+				{props.answer.note ? `${props.answer.note}. ` : ''}The streams of the data folder
+				are compared. A search such as <code>version=1.4</code> chooses among them.
 			</Notice>
 		);
 	return (
@@ -149,7 +153,7 @@ function Report(props: { answer: FleetComparison; address: Address }) {
 					))}
 				</ol>
 			)}
-			<Functions list={r.functions} total={r.functions_count} />
+			<Functions list={r.functions.slice(0, FUNCTIONS_SHOWN)} total={r.functions.length} />
 			{sha256 && (
 				<p class="dim" title="SHA-256 of the report">
 					SHA-256 {sha256}
