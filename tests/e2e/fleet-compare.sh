@@ -97,6 +97,8 @@ printf 'nonsense' >"$first/recording.heapcast"
 assert_contains "a spoilt recording" "$T/spoilt.out" "1 stream could not be read"
 rm "$first/recording.heapcast"
 mkfifo "$first/recording.heapcast"
+"$COLLECTOR" list --data "$T/none" >"$T/list.out" 2>"$T/list.err"
+assert_contains "what list says" "$T/list.err" "1 stream is left out"
 "$COLLECTOR" fleet --data "$T/none" >"$T/fifo.out"
 assert_contains "a FIFO" "$T/fifo.out" "1 stream could not be read" "Fleet: 199 boards"
 rm "$T"/none/streams/*/recording.heapcast

@@ -173,6 +173,11 @@ static int list_streams(struct command_call *call, struct store *store)
 		warn_of_full_disk(options->data);
 	if (!r && store_note(store, note))
 		program_printf(stderr, "collector list: not all is recorded here: %s\n", note);
+	if (!r && store_list_left_out(store))
+		command_note(call->command,
+			     "%zu stream%s left out: no recording, or this user may not read it",
+			     store_list_left_out(store),
+			     store_list_left_out(store) == 1 ? " is" : "s are");
 	store_list_free(list, count);
 	if (r == -EINVAL)
 		return command_usage_error(call->command, "%s", err.text);
