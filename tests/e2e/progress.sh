@@ -28,7 +28,7 @@ while True:
     ended, status = os.waitpid(pid, os.WNOHANG)
     if ended:
         break
-    ready, _, _ = select.select([ours], [], [], 0.25 if stopped else 0.02)
+    ready, _, _ = select.select([ours], [], [], 0.25 if stopped else 0.001)
     if ready:
         try:
             chunk = os.read(ours, 65536)

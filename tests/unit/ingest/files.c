@@ -108,6 +108,10 @@ static void play(struct agent *a)
 		send_answer(encoder, fd, &script->answers[i]);
 		if (!script->answers[i].hang_up)
 			continue;
+		/* Closed with something unread, the link would be reset, and the piece lost. */
+		shutdown(fd, SHUT_WR);
+		while (next_order(a, fd))
+			;
 		close(fd);
 		fd = agent_accept(a);
 		agent_greet(a, fd, 1);
