@@ -399,6 +399,7 @@ static void test_peak(void **state)
 /* Steps in a recording, asked for as of a time. */
 static void test_recording(void **state)
 {
+	atomic_bool asked = true;
 	struct maps_state s;
 	struct err_text err = {0};
 	struct builder b;
@@ -446,8 +447,7 @@ static void test_recording(void **state)
 	}
 	assert_int_equal(maps_at("/nowhere", 1, &s, NULL, NULL), -ENOENT);
 	s = (struct maps_state){0};
-	assert_int_equal(maps_follow(path, 350, &(struct cancel){.asked = &(atomic_bool){true}}, &s,
-				     NULL, &err),
+	assert_int_equal(maps_follow(path, 350, &(struct cancel){.asked = &asked}, &s, NULL, &err),
 			 -ECANCELED);
 	assert_non_null(strstr(err.text, "reading the maps in /proc/self/fd/"));
 	assert_int_equal(s.count, 0);
