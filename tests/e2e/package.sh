@@ -30,6 +30,7 @@ heapcast --version
 heapcast run -- ls / >ran 2>&1 || { cat ran; exit 1; }
 heapcast report last
 man -w heapcast-run libheapcast agent.conf
+ls /usr/share/doc/heapcast-agent/examples/heapcast.conf
 ip=127.0.0.1:8080
 heapcast page --http $ip >served 2>&1 &
 serving=$!
