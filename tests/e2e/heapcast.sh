@@ -147,6 +147,7 @@ assert_contains "heapcast run of a script" words "heapcast: 2 programs that its 
 # With --page that is the page, once the program has ended. It ends with what has started it, however that ends.
 page_ended() { ! grep -q '^State:[[:space:]]*[^ZX]' "/proc/$page/status"; } # nobody may have waited for it
 for signal in TERM HUP KILL; do
+	rm -f page.err # of the one before
 	env -u DISPLAY -u WAYLAND_DISPLAY -u BROWSER "$HEAPCAST" run --page --output page.heapcast -- "$plain" >out 2>page.err &
 	pid=$!
 	wait_for 30 "heapcast run --page to serve" grep -q "^Serving http" page.err
