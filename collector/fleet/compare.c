@@ -251,8 +251,8 @@ static struct compared_build *build_of(struct comparison *c, uint32_t text)
 	return &c->builds[c->build_count++];
 }
 
-/* Finds the moments that at least half of a build's runs cover, as far as one run tells: that of
- * the unit whose run begins in the middle of all, up to the median end. */
+/* Finds moments that at least half of a build's runs cover: from the third quartile of their
+ * beginnings to the first quartile of their ends. */
 static void find_common_run(const struct comparison *c, struct compared_build *b, uint32_t number)
 {
 	uint32_t count = 0, end;

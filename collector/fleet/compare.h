@@ -41,7 +41,7 @@ struct compared_build {
 	uint32_t units, judged;
 	/* The next earlier build of enough units; its own number: none. */
 	uint32_t earlier;
-	/* The moments of which growth is compared: those of the median unit's run. */
+	/* The moments of which growth is compared: at least half of its units' runs cover them. */
 	uint32_t first, count;
 };
 

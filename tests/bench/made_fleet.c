@@ -5,7 +5,7 @@
  *	made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT]]]
  *
  * PLANT: "board" plants a leak on one board from the middle on, in parse_header; "build" lets
- * cache_put grow on every board of the second half, which runs another build. All in all recordings
+ * cache_put grow on every board of the second half, which runs another build. All recordings
  * end now.
  */
 #include <inttypes.h>
