@@ -136,8 +136,11 @@ assert_eq "what it holds" "$(truth grown a1)" "$(held snapshot:some)"
 
 # Sampled from now on: its estimates bear their error, the others are exact.
 "$COLLECTOR" ctl --data "$T/data" "${one:0:12}" mode sample=64 >"$T/ctl.out"
-sleep 0.5
-snapshot take sampled --json >"$T/sampled.json"
+sampled() { # a busy machine takes a while to get there
+	snapshot remove sampled 2>"$T/removed.txt" || true
+	snapshot take sampled --json >"$T/sampled.json" && grep -q '"samples"' "$T/sampled.json"
+}
+wait_for 20 "a sampled block in a snapshot" sampled
 has "$T/sampled.json" "[p['pid'] for p in a['processes'] if 'samples' in p['in_use']] == [${program[a1]}] and a['in_use']['bytes_error'] > 0"
 snapshot show sampled >"$T/show.txt"
 assert_contains "what show says" "$T/show.txt" "+-"
