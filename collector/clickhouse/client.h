@@ -1,0 +1,56 @@
+#pragma once
+/*
+ * Asks ClickHouse servers over HTTP, by libcurl. Calls block: they belong into a worker thread. A
+ * client is used by one thread at a time; only clickhouse_stop may come from another. Connections
+ * stay open between calls.
+ *
+ *	url.h	 where the servers are		client.h   one request to one server
+ *	shards.h which server has which shard	schema.h   tables, made and migrated
+ *	upkeep.h batches that are there, old days
+ *
+ * A failed request is one of the errors of failure.h, or -ECANCELED (clickhouse_stop), -EMSGSIZE
+ * (the answer is larger than its buffer's limit), -EPROTO (what answers is no ClickHouse server) or
+ * -ENOMEM. The sentence names the server.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/clickhouse/url.h"
+
+struct buf;
+struct clickhouse;
+struct err_text;
+
+/* For buf.limit, where nothing better is known. */
+#define CLICKHOUSE_ANSWER_MAX (64u << 20)
+
+/*
+ * Makes a client of these servers, without asking them yet. Copies the URL, whose password must be
+ * there (clickhouse_url_password). Returns 0, -ENOENT if libcurl can't be loaded (a sentence says
+ * so), or -ENOMEM.
+ */
+int clickhouse_open(const struct clickhouse_url *url, struct clickhouse **ret_client,
+		    struct err_text *err);
+void clickhouse_close(struct clickhouse *client);
+/* Ends the call that is waiting, within about a second, and every later one, with -ECANCELED. */
+void clickhouse_stop(struct clickhouse *client);
+/* How long a call waits for a connection, and in all. Without it: 5 s and 60 s. */
+void clickhouse_set_patience(struct clickhouse *client, uint64_t connect_ms, uint64_t all_ms);
+
+const struct clickhouse_url *clickhouse_url_of(const struct clickhouse *client);
+/* Number of servers; their numbers are those of url.hosts. */
+size_t clickhouse_servers(const struct clickhouse *client);
+/* Number of the exception that the last failed call got from a server; 0 if it got none. */
+int clickhouse_code(const struct clickhouse *client);
+
+/*
+ * Sends one statement to one server. If `body` is NULL, `sql` is any statement. Else `sql` is an
+ * INSERT that ends with its FORMAT, and `body` has its rows; it is sent at most once. Names without
+ * a database are in the URL's. The body of the answer is appended to `answer`, which stays as it
+ * was after an error; it may be NULL, and its limit must be set.
+ */
+int clickhouse_query(struct clickhouse *client, size_t server, const char *sql, const void *body,
+		     size_t length, struct buf *answer, struct err_text *err);
+/* The same where the database need not exist yet: names need theirs. */
+int clickhouse_query_outside(struct clickhouse *client, size_t server, const char *sql,
+			     struct buf *answer, struct err_text *err);

@@ -1,0 +1,37 @@
+/*
+ * The tables of the schema, step by step (schema.h). A step that was released is never changed: a
+ * change is a new step of the next version. Types and engines are those that ClickHouse 18.16 and
+ * today's releases share.
+ */
+#include "collector/clickhouse/schema.h"
+
+#include "base/ban.h"
+
+const struct schema_step schema_steps[] = {
+	{1, "sums",
+	 "day Date, batch UInt64, stream FixedString(16), stack UInt64, minute UInt32, "
+	 "allocations UInt64, allocated Int64, frees UInt64, freed Int64",
+	 NULL, "PARTITION BY toYYYYMMDD(day) ORDER BY (stream, minute, stack)", NULL},
+	{1, "streams",
+	 "stream FixedString(16), version UInt64, deleted UInt8, collector String, "
+	 "name String, executable String, command_line String, host String, architecture String, "
+	 "board String, cgroup String, build String, tags String, pid UInt32, "
+	 "start_wall_ns UInt64, last_ns UInt64, events UInt64, recording_bytes UInt64, "
+	 "in_use_bytes UInt64, in_use_blocks UInt64, incomplete String, state UInt8, "
+	 "is_snapshot UInt8",
+	 "version", "ORDER BY stream", NULL},
+	{1, "stacks", "stack UInt64, frames Array(UInt64)", "", "ORDER BY stack", NULL},
+	{1, "frames",
+	 "frame UInt64, place UInt32, function String, module String, file String, line UInt32, "
+	 "version UInt64",
+	 "version", "ORDER BY (frame, place)", NULL},
+	{1, "batches",
+	 "batch UInt64, day Date, stream FixedString(16), from_offset UInt64, to_offset UInt64, "
+	 "rows UInt64",
+	 "", "PARTITION BY toYYYYMMDD(day) ORDER BY (stream, batch)", NULL},
+	{1, "snapshots",
+	 "name String, taken_ns UInt64, batch UInt64, stream FixedString(16), stack UInt64, "
+	 "blocks UInt64, bytes Int64",
+	 "", "ORDER BY (name, stream, stack)", NULL},
+};
+const size_t schema_step_count = sizeof(schema_steps) / sizeof(*schema_steps);

@@ -1,0 +1,177 @@
+/* Asks for batches, and drops old days (upkeep.h). */
+#include "collector/clickhouse/upkeep.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/clickhouse/client.h"
+#include "collector/clickhouse/client_parts.h"
+#include "collector/clickhouse/row_binary.h"
+#include "collector/clickhouse/shards.h"
+
+#include "base/ban.h"
+
+/* More days than Date has. */
+#define DAYS_MAX 65536
+
+static int upkeep_wrong(const struct clickhouse *c, struct err_text *err)
+{
+	return err_set(err, -EPROTO, "ClickHouse: an answer about database %s can't be understood",
+		       c->url.database);
+}
+
+/* Asks a server of the shard for a row of numbers. */
+static int upkeep_numbers(struct clickhouse *c, size_t shard, struct buf *sql,
+			  uint64_t *ret_numbers, size_t count, struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = 4096};
+	struct reader reader;
+	int r;
+
+	if (!buf_text(sql))
+		return -ENOMEM;
+	r = clickhouse_ask(c, shard, buf_text(sql), &answer, err);
+	if (r < 0)
+		return r;
+	reader = reader_of(answer.data, answer.length);
+	for (size_t i = 0; i < count; i++)
+		ret_numbers[i] = row_get_u64(&reader);
+	return reader_error(&reader) || reader_more(&reader) ? upkeep_wrong(c, err) : 0;
+}
+
+/* A condition on the id of a stream. */
+static void upkeep_put_stream(struct buf *sql, const uint8_t stream[16])
+{
+	buf_string(sql, "stream = toFixedString(unhex('");
+	for (size_t i = 0; i < 16; i++)
+		buf_printf(sql, "%02x", stream[i]);
+	buf_string(sql, "'), 16)");
+}
+
+int clickhouse_batch_find(struct clickhouse *client, size_t shard,
+			  const struct clickhouse_batch *batch,
+			  struct clickhouse_batch_found *ret_found, struct err_text *err)
+{
+	cleanup(buf_done) struct buf sql = {.data = NULL};
+	unsigned long long id = batch->id;
+	uint64_t found[3] = {0};
+	int r;
+
+	buf_string(&sql, "SELECT toUInt64((SELECT count() FROM batches_local WHERE ");
+	upkeep_put_stream(&sql, batch->stream);
+	buf_printf(&sql, " AND batch = %llu)), toUInt64((SELECT count() FROM sums_local WHERE ",
+		   id);
+	upkeep_put_stream(&sql, batch->stream);
+	buf_printf(&sql, " AND day = toDate(%u) AND batch = %llu)), toUInt64(", batch->day, id);
+	if (client->replicated)
+		buf_printf(&sql,
+			   "(SELECT sum(inserts_in_queue) + sum(log_max_index >= log_pointer) FROM "
+			   "system.replicas WHERE database = '%s' AND table IN ('sums_local', "
+			   "'batches_local'))",
+			   client->url.database);
+	else
+		buf_string(&sql, "0");
+	buf_string(&sql, ") FORMAT RowBinary");
+	r = upkeep_numbers(client, shard, &sql, found, 3, err);
+	if (!r)
+		*ret_found = (struct clickhouse_batch_found){
+			.recorded = found[0] > 0, .rows = found[1], .behind = found[2] > 0};
+	return r;
+}
+
+int clickhouse_batch_is_there(struct clickhouse *client, size_t shard, uint64_t id, bool *ret_there,
+			      struct err_text *err)
+{
+	cleanup(buf_done) struct buf sql = {.data = NULL};
+	uint64_t count = 0;
+	int r;
+
+	buf_printf(
+		&sql,
+		"SELECT toUInt64(count()) FROM batches_local WHERE batch = %llu FORMAT RowBinary",
+		(unsigned long long)id);
+	r = upkeep_numbers(client, shard, &sql, &count, 1, err);
+	if (!r)
+		*ret_there = count > 0;
+	return r;
+}
+
+/* A partition is a day, YYYYMMDD. */
+static uint32_t upkeep_partition(uint32_t day)
+{
+	time_t seconds = (time_t)day * 86400;
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	return (uint32_t)((tm.tm_year + 1900) * 10000 + (tm.tm_mon + 1) * 100 + tm.tm_mday);
+}
+
+/* Partitions of a table before this one. */
+static int upkeep_old(struct clickhouse *c, size_t shard, const char *table, uint32_t before,
+		      struct buf *answer, struct err_text *err)
+{
+	cleanup(buf_done) struct buf sql = {.data = NULL};
+
+	buf_printf(&sql,
+		   "SELECT DISTINCT toUInt32OrZero(partition) AS day FROM system.parts WHERE "
+		   "database = '%s' AND table = '%s_local' AND active AND day > 0 AND day < %u "
+		   "ORDER BY day FORMAT RowBinary",
+		   c->url.database, table, before);
+	return buf_text(&sql) ? clickhouse_ask(c, shard, buf_text(&sql), answer, err) : -ENOMEM;
+}
+
+static int upkeep_drop(struct clickhouse *c, size_t shard, const char *table, uint32_t partition,
+		       struct err_text *err)
+{
+	char sql[128];
+
+	snprintf(sql, sizeof(sql), "ALTER TABLE %s_local DROP PARTITION %u", table, partition);
+	return clickhouse_ask(c, shard, sql, NULL, err);
+}
+
+static int upkeep_drop_table(struct clickhouse *c, size_t shard, const char *table, uint32_t before,
+			     size_t *dropped, struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = DAYS_MAX * sizeof(uint32_t)};
+	int r = upkeep_old(c, shard, table, before, &answer, err);
+	struct reader reader;
+
+	if (r < 0)
+		return r;
+	for (reader = reader_of(answer.data, answer.length); reader_more(&reader); ++*dropped) {
+		uint32_t partition = row_get_u32(&reader);
+
+		if (reader_error(&reader) || partition >= before)
+			return upkeep_wrong(c, err);
+		r = upkeep_drop(c, shard, table, partition, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int clickhouse_drop_before(struct clickhouse *client, uint32_t day, size_t *ret_dropped,
+			   struct err_text *err)
+{
+	uint32_t before = upkeep_partition(day);
+	size_t dropped = 0, marks = 0;
+	int result = 0;
+
+	for (size_t shard = 0; shard < client->shards; shard++) {
+		struct err_text why = {{0}};
+		int r = upkeep_drop_table(client, shard, "sums", before, &dropped, &why);
+
+		if (!r)
+			r = upkeep_drop_table(client, shard, "batches", before, &marks, &why);
+		if (r < 0 && !result)
+			result = err_set(err, r, "%s", why.text);
+	}
+	if (ret_dropped)
+		*ret_dropped = dropped;
+	return result;
+}

@@ -1,0 +1,42 @@
+#pragma once
+/*
+ * Sending again without duplicates, and retention. A batch is the rows of one stream and one day
+ * under one id, the hash of its contents. It goes to `sums` in one insert, and then its row to
+ * `batches`. A sender whose insert failed with an unknown outcome finds out here how far it came.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct clickhouse;
+struct err_text;
+
+struct clickhouse_batch {
+	uint64_t id;
+	uint8_t stream[16];
+	uint32_t day; /* days since the epoch */
+};
+
+struct clickhouse_batch_found {
+	bool recorded; /* its row is in `batches` */
+	uint64_t rows; /* that are in `sums` */
+	bool behind;   /* the replica that was asked has not got everything yet. Rows that it does
+			  not know of may be there: but these are not stored twice if the same bytes
+			  are sent again, since replicated tables remember their last 10,000 blocks
+			  (for a week) */
+};
+
+/* Asks a server of the shard. Returns 0 or an error of client.h. */
+int clickhouse_batch_find(struct clickhouse *client, size_t shard,
+			  const struct clickhouse_batch *batch,
+			  struct clickhouse_batch_found *ret_found, struct err_text *err);
+/* The same for senders that know no more than the id: true if its row is in `batches`. */
+int clickhouse_batch_is_there(struct clickhouse *client, size_t shard, uint64_t id, bool *ret_there,
+			      struct err_text *err);
+/*
+ * Removes all days before `day` from `sums` and `batches`, on every shard. Returns 0 or the first
+ * error, after it tried the other shards. `ret_dropped` (may be NULL) is the number of days by
+ * shard, added up.
+ */
+int clickhouse_drop_before(struct clickhouse *client, uint32_t day, size_t *ret_dropped,
+			   struct err_text *err);
