@@ -49,7 +49,7 @@ int failure_of_status(long status)
 {
 	if (status == 429 || status == 503)
 		return -EAGAIN;
-	return status >= 500 ? -ETIMEDOUT : -EREMOTEIO;
+	return status == 500 || status == 502 || status == 504 ? -ETIMEDOUT : -EREMOTEIO;
 }
 
 void failure_show(const char *from, size_t length, char ret_text[FAILURE_TEXT])
