@@ -9,8 +9,10 @@
 #   clickhouse_kill N...        kill -9
 #   clickhouse_end N...         SIGTERM, and waits
 #   clickhouse_hosts [N...]     their hosts, as they stand in a URL: 127.0.0.1:20001,127.0.0.1:20002; all without N
+#   clickhouse_certificate      makes $T/cert.pem for localhost; servers that start later answer by TLS, too, at clickhouse_tls_host N
 #   clickhouse_sql N SQL        what server N answers to a statement
 #   clickhouse_log N            the errors that server N logged
+#   zookeeper_kill, zookeeper_start
 #
 # Variables for before the start: CLICKHOUSE_PASSWORD, that of user `default`.
 CLICKHOUSE_JARS=/usr/share/java
@@ -30,7 +32,7 @@ clickhouse_program() {
 clickhouse_need() { # [cluster]
 	local program
 	program=$(clickhouse_program) ||
-		skip "there is no ClickHouse server: deploy/install-packages test, deploy/unpack-clickhouse build/clickhouse"
+		skip "there is no ClickHouse server: deploy/install-packages clickhouse, deploy/unpack-clickhouse build/clickhouse"
 	"$program" --help >"$T/clickhouse-help" 2>&1 || true
 	! grep -q "error while loading" "$T/clickhouse-help" || skip "ClickHouse's server does not start: $(cat "$T/clickhouse-help")"
 	need curl
@@ -48,19 +50,20 @@ clickhouse_free_port() { # VARIABLE
 	clickhouse_next_port=$((clickhouse_next_port + 1))
 }
 
-# Ports of a server: HTTP, between servers (questions; parts).
+# Ports of a server: HTTP, between servers (questions; parts), HTTP by TLS.
 clickhouse_choose_ports() { # N
-	local a b c
+	local a b c d
 	clickhouse_free_port a
 	clickhouse_free_port b
 	clickhouse_free_port c
-	clickhouse_ports[$1]="$a $b $c"
+	clickhouse_free_port d
+	clickhouse_ports[$1]="$a $b $c $d"
 	clickhouse_all+=("$1")
 }
 
 clickhouse_replica() { # N: as remote_servers has it
-	local http tcp between
-	read -r http tcp between <<<"${clickhouse_ports[$1]}"
+	local http tcp _
+	read -r http tcp _ <<<"${clickhouse_ports[$1]}"
 	echo "<replica><host>127.0.0.1</host><port>$tcp</port><user>default</user><password>$CLICKHOUSE_PASSWORD</password></replica>"
 }
 
@@ -77,11 +80,31 @@ clickhouse_cluster_config() { # N
 	X
 }
 
+clickhouse_certificate() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$T/key.pem" -out "$T/cert.pem" -days 3 \
+		-subj /CN=localhost -addext subjectAltName=DNS:localhost 2>"$T/openssl.err"
+}
+
+clickhouse_tls_config() { # PORT
+	cat <<-X
+		<https_port>$1</https_port><openSSL><server><certificateFile>$T/cert.pem</certificateFile>
+		<privateKeyFile>$T/key.pem</privateKeyFile><verificationMode>none</verificationMode>
+		<loadDefaultCAFile>false</loadDefaultCAFile></server></openSSL>
+	X
+}
+
+clickhouse_tls_host() { # N
+	local http tcp between tls
+	read -r http tcp between tls <<<"${clickhouse_ports[$1]}"
+	echo "localhost:$tls"
+}
+
 clickhouse_configure() { # N
-	local d=$T/clickhouse-$1 http tcp between
-	read -r http tcp between <<<"${clickhouse_ports[$1]}"
+	local d=$T/clickhouse-$1 http tcp between tls
+	read -r http tcp between tls <<<"${clickhouse_ports[$1]}"
 	rm -rf "$d"
 	mkdir -p "$d/data" "$d/tmp" "$d/user_files" "$d/format_schemas"
+	# Tables forget what they remember too much of each second, not each half minute.
 	# The root element of today's servers is clickhouse; they take this one, too.
 	cat >"$d/config.xml" <<-X
 		<yandex>
@@ -92,7 +115,9 @@ clickhouse_configure() { # N
 		<path>$d/data/</path><tmp_path>$d/tmp/</tmp_path><user_files_path>$d/user_files/</user_files_path>
 		<format_schema_path>$d/format_schemas/</format_schema_path><users_config>$d/users.xml</users_config>
 		<default_profile>default</default_profile><default_database>default</default_database><timezone>UTC</timezone>
+		<merge_tree><cleanup_delay_period>1</cleanup_delay_period><cleanup_delay_period_random_add>0</cleanup_delay_period_random_add></merge_tree>
 		<mark_cache_size>33554432</mark_cache_size><uncompressed_cache_size>0</uncompressed_cache_size>
+		$([ ! -e "$T/cert.pem" ] || clickhouse_tls_config "$tls")
 		$([ "$clickhouse_kind" != cluster ] || clickhouse_cluster_config "$1")
 		</yandex>
 	X
@@ -160,6 +185,11 @@ zookeeper_start() {
 		org.apache.zookeeper.server.quorum.QuorumPeerMain "$T/zookeeper/zoo.cfg" >"$T/zookeeper/out" 2>&1 3>&- &
 	zookeeper_pid=$!
 	wait_for 20 "ZooKeeper to listen" zookeeper_answers
+}
+
+zookeeper_kill() {
+	kill -KILL "$zookeeper_pid"
+	wait "$zookeeper_pid" 2>/dev/null || true
 }
 
 clickhouse_cluster() {

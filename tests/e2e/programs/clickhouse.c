@@ -3,6 +3,7 @@
  *
  *	prepare [VERSION]		asks the servers, makes the schema; with a made-up version 2
  *	insert BATCH STREAM DAY ROWS [SHARD]	ROWS rows into sums; prints the shard
+ *	many BATCH STREAM DAY ROWS COUNT	as many inserts, of batches of these numbers; prints how many
  *	record BATCH STREAM DAY ROWS [SHARD]	the row of `batches`
  *	find BATCH STREAM DAY [SHARD]	what is there of a batch
  *	drop DAY			drops days before
@@ -10,7 +11,7 @@
  *	ask STATEMENT			the same to the first server that can be reached
  *	pause STATEMENT STATEMENT	two on one connection, a line of standard input between
  *
- * STREAM is 32 hexadecimal digits. Prints the kind of an error, and its sentence. Exit status 1 then.
+ * PATIENCE_MS in the environment: how long a call waits. STREAM is 32 hexadecimal digits. Prints the kind of an error, and its sentence. Exit status 1 then.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -112,6 +113,18 @@ static int find(const struct clickhouse_batch *b, size_t shard)
 	return r;
 }
 
+static int many(struct clickhouse_batch b, size_t rows, uint64_t count)
+{
+	size_t shard = clickhouse_shard_of(b.stream, clickhouse_shards(client));
+	uint64_t done = 0;
+	int r = 0;
+
+	for (; !r && done < count; b.id++, done += !r)
+		r = insert(&b, shard, rows);
+	printf("%llu\n", (unsigned long long)done);
+	return r;
+}
+
 /* Commands about a batch. */
 static int about_batch(const char *command, int count, char **args)
 {
@@ -122,6 +135,8 @@ static int about_batch(const char *command, int count, char **args)
 
 	if (r < 0)
 		return r;
+	if (!strcmp(command, "many"))
+		return many(b, rows, count > 4 ? strtoull(args[4], NULL, 10) : 0);
 	shard = count > (asks ? 3 : 4)
 			? strtoull(args[asks ? 3 : 4], NULL, 10)
 			: clickhouse_shard_of(b.stream, clickhouse_shards(client));
@@ -223,6 +238,9 @@ int main(int argc, char **argv)
 		r = clickhouse_url_password(&url, getenv(CLICKHOUSE_PASSWORD_VARIABLE), &err);
 	if (!r)
 		r = clickhouse_open(&url, &client, &err);
+	if (!r && getenv("PATIENCE_MS"))
+		clickhouse_set_patience(client, strtoull(getenv("PATIENCE_MS"), NULL, 10),
+					strtoull(getenv("PATIENCE_MS"), NULL, 10));
 	if (!r)
 		r = run(argv[2], argc - 3, argv + 3);
 	r = told(r);
