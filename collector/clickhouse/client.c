@@ -8,6 +8,7 @@
  */
 #include "collector/clickhouse/client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -359,6 +360,7 @@ static int client_request(struct clickhouse *c, size_t server, const char *sql, 
 	size_t before = answer ? answer->length : 0;
 	int error;
 
+	assert(!answer || answer->limit);
 	c->code = 0;
 	if (atomic_load(&c->stopped))
 		return -ECANCELED;

@@ -8,9 +8,9 @@
  *	shards.h which server has which shard	schema.h   tables, made and migrated
  *	upkeep.h batches that are there, old days
  *
- * A failed request is one of the errors of failure.h, or -ECANCELED (clickhouse_stop), -EMSGSIZE
- * (the answer is larger than its buffer's limit), -EPROTO (what answers is no ClickHouse server) or
- * -ENOMEM. The sentence names the server.
+ * A failed request is one of the errors of failure.h, or -ECANCELED (clickhouse_stop; rows may have
+ * been taken), -EMSGSIZE (the answer is larger than its buffer's limit), -EPROTO (what answers is
+ *no ClickHouse server) or -ENOMEM. The sentence names the server.
  */
 #include <stddef.h>
 #include <stdint.h>

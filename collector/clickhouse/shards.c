@@ -19,7 +19,7 @@
 
 #include "base/ban.h"
 
-/* For how long a server that could not be reached is asked after all others. */
+/* For how long a server that could not be reached, or did not answer, is asked after all others. */
 #define AVOID_NS 10000000000u
 
 /* Exceptions of ClickHouse. */
@@ -355,7 +355,7 @@ static int shards_call_one(struct clickhouse *c, size_t server, const struct sha
 	struct clickhouse_server *s = &c->servers[server];
 	int r = clickhouse_query(c, server, call->sql, call->body, call->length, call->answer, err);
 
-	if (r == -EHOSTUNREACH)
+	if (r == -EHOSTUNREACH || (r == -ETIMEDOUT && !c->code))
 		s->avoid_until_ns = cancel_clock_ns() + AVOID_NS;
 	if (r == -EREMOTEIO && (c->code == UNKNOWN_TABLE || c->code == UNKNOWN_DATABASE))
 		s->ready = false; /* somebody removed it; it is made again */
