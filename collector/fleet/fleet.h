@@ -25,8 +25,6 @@
 
 struct err_text;
 struct site_rules;
-struct store;
-struct symbols;
 
 #define FLEET_MOMENTS_MAX 48
 #define FLEET_STEP_NS                                                                              \
@@ -116,9 +114,12 @@ struct fleet_report {
 	void *owned; /* the texts */
 };
 
-/* Reads the streams and compares. Returns 0, -EINVAL with a sentence for a wrong selector, -ENODATA
- * if no stream has data in that time, or another negative errno. Snapshots are left out. */
-int fleet_compare(struct store *store, struct symbols *symbols,
-		  const struct fleet_question *question, struct fleet_report *ret_report,
-		  struct err_text *err);
+/* Where streams are read from (source.h). */
+struct fleet_source;
+
+/* Reads the streams and compares. Returns 0, -EINVAL with a sentence for a wrong selector or a step
+ * that the source does not know, -ENODATA if no stream has data in that time, or another negative
+ * errno. Snapshots are left out. */
+int fleet_compare(const struct fleet_source *source, const struct fleet_question *question,
+		  struct fleet_report *ret_report, struct err_text *err);
 void fleet_report_done(struct fleet_report *report);

@@ -1,4 +1,4 @@
-/* Reads what the streams of a store had in use. See fleet.h. */
+/* Chooses the moments of a comparison, and has its source add the streams. See fleet.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,27 +7,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/catalogue/store.h"
-#include "collector/fleet/matrix.h"
-#include "collector/query/moments.h"
-#include "collector/query/query.h"
-#include "collector/recording/recording.h"
+#include "collector/fleet/source.h"
 
 #include "base/ban.h"
 
 #define TEXT_MAX 255 /* of names of hosts and builds */
-
-DEFINE_CLEANUP(recording_close, struct recording *)
-DEFINE_CLEANUP(view_free, struct view *)
-
-struct loading {
-	struct store *store;
-	struct symbols *symbols;
-	const struct fleet_question *question;
-	struct stream_summary *streams;
-	size_t count;
-	struct fleet_matrix *matrix;
-	struct fleet_report *report;
-};
 
 /* ---- the moments ---- */
 
@@ -54,7 +38,7 @@ static uint64_t stream_start_ns(const struct fleet_matrix *m, const struct strea
 	return m->by_age ? 0 : s->start_wall_ns;
 }
 
-static void find_span(const struct loading *l, uint64_t *ret_from, uint64_t *ret_to)
+static void find_span(const struct fleet_loading *l, uint64_t *ret_from, uint64_t *ret_to)
 {
 	*ret_from = UINT64_MAX;
 	*ret_to = 0;
@@ -80,10 +64,11 @@ static uint64_t multiples(uint64_t from, uint64_t to, uint64_t step, uint64_t *r
 	return *ret_first <= to ? (to - *ret_first) / step + 1 : 0;
 }
 
-static uint64_t choose_step(uint64_t from, uint64_t to)
+static uint64_t choose_step(uint64_t from, uint64_t to, bool minutes)
 {
 	uint64_t first, step = 0;
-	bool minutes = multiples(from, to, FLEET_STEP_NS, &first) >= MINUTES_LEAST;
+
+	minutes |= multiples(from, to, FLEET_STEP_NS, &first) >= MINUTES_LEAST;
 
 	for (size_t i = 0; i < sizeof(step_seconds) / sizeof(*step_seconds); i++) {
 		step = step_seconds[i] * 1000000000ull;
@@ -94,14 +79,14 @@ static uint64_t choose_step(uint64_t from, uint64_t to)
 	return step;
 }
 
-static int choose_moments(struct loading *l, struct err_text *err)
+static int choose_moments(struct fleet_loading *l, bool minutes_only, struct err_text *err)
 {
 	struct fleet_matrix *m = l->matrix;
 	uint64_t from, to, count;
 
 	m->by_age = l->question->by_age;
 	find_span(l, &from, &to);
-	m->step_ns = l->question->step_ns ? l->question->step_ns : choose_step(from, to);
+	m->step_ns = l->question->step_ns ? l->question->step_ns : choose_step(from, to, minutes_only);
 	count = multiples(from, to, m->step_ns, &m->from_ns);
 	if (!count)
 		return err_set(err, -ENODATA,
@@ -117,46 +102,51 @@ static int choose_moments(struct loading *l, struct err_text *err)
 	return 0;
 }
 
-/* ---- a stream ---- */
+/* ---- for sources ---- */
 
-/* Finds the moments at which a stream has data. Returns their number. */
-static uint32_t stream_moments(const struct fleet_matrix *m, const struct stream_summary *s,
-			       uint32_t *ret_first, uint64_t moments[FLEET_MOMENTS_MAX])
+/* Returns when moment k is, in nanoseconds since the epoch, or since the start if that is not known.
+ * By age, steps of whole minutes end at whole minutes of the clock: sums by minute tell no more. */
+static uint64_t moment_of(const struct fleet_matrix *m, const struct stream_summary *s, uint32_t k)
 {
+	uint64_t at = m->from_ns + k * m->step_ns, ns = FLEET_STEP_NS;
+
+	if (!m->by_age)
+		return at;
+	at += s->start_wall_ns;
+	return m->step_ns % ns ? at : (at + ns - 1) / ns * ns;
+}
+
+uint32_t fleet_stream_moments(const struct fleet_loading *l, const struct stream_summary *s,
+			      uint32_t *ret_first, uint64_t moments[FLEET_MOMENTS_MAX])
+{
+	const struct fleet_matrix *m = l->matrix;
 	uint32_t count = 0;
 
 	for (uint32_t k = 0; k < m->moments; k++) {
-		uint64_t at = m->from_ns + k * m->step_ns, start = stream_start_ns(m, s);
+		uint64_t at = moment_of(m, s, k);
 
-		if (at < start || at - start > s->last_ns)
+		if (at < s->start_wall_ns || at - s->start_wall_ns > s->last_ns)
 			continue;
 		if (!count)
 			*ret_first = k;
-		moments[count++] = at - start;
+		moments[count++] = at - s->start_wall_ns;
 	}
 	return count;
 }
 
-static int add_moments(struct fleet_matrix *m, uint32_t unit, uint32_t first, uint32_t count,
-		       const struct moments *from)
+int fleet_stream_check(const struct fleet_loading *l, const struct stream_summary *s,
+		       struct err_text *err)
 {
-	int r = 0;
-
-	for (uint32_t g = 0; !r && g < from->count; g++) {
-		uint32_t function = fleet_function_number(m, from->groups[g].function,
-							  module_basename(from->groups[g].module));
-
-		if (!function)
-			return -ENOMEM;
-		for (uint32_t k = 0; !r && k < count; k++)
-			r = fleet_add(m, unit, function, first + k,
-				      from->bytes[(size_t)k * from->stride + 1 + g]);
-	}
-	return r;
+	if (has_clock(l->matrix, s))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "the clock of %.200s was not set when it began (--align start compares by "
+		       "age)",
+		       s->host);
 }
 
 /* By age a process is a board of its own, HOST/PID. */
-static int64_t unit_of(const struct loading *l, const struct stream_summary *s)
+static int64_t unit_of(const struct fleet_loading *l, const struct stream_summary *s)
 {
 	const char *tag = l->question->build_tag, *value = NULL;
 	char host[TEXT_MAX + 32], build[TEXT_MAX + 1];
@@ -175,73 +165,36 @@ static int64_t unit_of(const struct loading *l, const struct stream_summary *s)
 	return fleet_unit_number(l->matrix, s->name, host, build);
 }
 
-static int load_stream(struct loading *l, const struct stream_summary *s, struct err_text *err)
+int64_t fleet_stream_add(struct fleet_loading *l, const struct stream_summary *s, uint32_t first,
+			 uint32_t count)
 {
-	cleanup(cleanup_free) char *path = stream_recording_path(l->store, &s->id);
-	cleanup(cleanup_recording_close) struct recording *recording = NULL;
-	cleanup(cleanup_view_free) struct view *view = NULL;
-	cleanup(moments_done) struct moments answer = {0};
-	/* What is hidden must not depend on the board. */
-	struct filter filter;
-	uint64_t moments[FLEET_MOMENTS_MAX];
-	uint32_t first = 0, count = stream_moments(l->matrix, s, &first, moments);
-	int64_t unit;
-	int r;
+	int64_t unit = unit_of(l, s);
 
-	if (!count && has_clock(l->matrix, s))
-		return 0;
-	filter_init(&filter);
-	filter.hide = HIDE_RULES;
-	filter.cancel.asked = l->question->cancelled;
-	r = path ? recording_open(path, NULL, NULL, &recording, err) : -ENOMEM;
-	if (!r && !has_clock(l->matrix, s))
-		r = err_set(err, -EINVAL,
-			    "the clock of %.200s was not set when it began (--align start compares "
-			    "by age)",
-			    s->host);
-	if (!r)
-		r = view_new(recording, l->symbols, &view, err);
-	if (r < 0)
-		return r;
-	view_set_rules(view, l->question->rules);
-	r = query_moments(view, &filter, moments, count, &answer, err);
-	if (r < 0)
-		return r;
-	unit = unit_of(l, s);
 	if (unit < 0)
-		return (int)unit;
+		return unit;
 	fleet_was_there(&l->matrix->units[unit], first, first + count - 1);
 	if (stream_start_ns(l->matrix, s) < l->matrix->units[unit].began_ns)
 		l->matrix->units[unit].began_ns = stream_start_ns(l->matrix, s);
 	l->report->streams++;
-	return add_moments(l->matrix, (uint32_t)unit, first, count, &answer);
+	return unit;
 }
 
-static int load_all(struct loading *l, struct err_text *err)
+void fleet_stream_unread(struct fleet_loading *l, const char *why)
+{
+	if (!l->report->unread++)
+		l->report->unread_why =
+			intern_get(&l->matrix->texts, fleet_text(l->matrix, why));
+}
+
+int fleet_loading_progress(const struct fleet_loading *l, uint64_t done)
 {
 	const struct fleet_question *q = l->question;
-	int r = 0;
 
-	for (size_t i = 0; !r && i < l->count; i++) {
-		struct err_text why = {0};
-
-		if (q->cancelled && atomic_load(q->cancelled))
-			return -ECANCELED;
-		if (q->progress)
-			q->progress(q->progress_context, i, l->count);
-		r = load_stream(l, &l->streams[i], &why);
-		if (r == -ENOMEM || r == -ECANCELED)
-			return err_set(err, r, "%s", strerror(-r));
-		if (r < 0 && !l->report->unread++) {
-			uint32_t text = fleet_text(l->matrix, err_get(&why, r));
-
-			l->report->unread_why = intern_get(&l->matrix->texts, text);
-		}
-		r = 0;
-	}
+	if (q->cancelled && atomic_load(q->cancelled))
+		return -ECANCELED;
 	if (q->progress)
-		q->progress(q->progress_context, l->count, l->count);
-	return r;
+		q->progress(q->progress_context, done, l->count);
+	return 0;
 }
 
 /* ---- all ---- */
@@ -269,16 +222,17 @@ static int stream_order(const void *a, const void *b)
 	return memcmp(&x->id, &y->id, sizeof(x->id));
 }
 
-static int list_streams(struct loading *l, struct err_text *err)
+static int list_streams(struct fleet_loading *l, const struct fleet_source *source,
+			struct err_text *err)
 {
-	int r = l->question->select ? store_list_selected(l->store, l->question->select, false,
-							  &l->streams, &l->count, err)
-				    : store_list_quickly(l->store, &l->streams, &l->count, err);
+	size_t left_out = 0;
+	int r = source->list(source->context, l->question->select, &l->streams, &l->count,
+			     &left_out, err);
 
 	if (r < 0)
 		return r;
-	l->report->unread = store_list_left_out(l->store);
-	if (l->report->unread)
+	l->report->unread = left_out;
+	if (left_out)
 		l->report->unread_why = "it is no recording, or this user may not read it";
 	drop_snapshots(l->streams, &l->count);
 	if (l->count)
@@ -288,14 +242,26 @@ static int list_streams(struct loading *l, struct err_text *err)
 	return l->count ? 0 : err_set(err, -ENODATA, "there are no such streams");
 }
 
-static int load_and_report(struct loading *l, struct err_text *err)
+static int check_step(const struct fleet_question *q, const struct fleet_source *source,
+		      struct err_text *err)
 {
-	int r = list_streams(l, err);
+	if (!source->minutes_only || q->step_ns % FLEET_STEP_NS == 0)
+		return 0;
+	return err_set(err, -EINVAL, "the shared store has sums by minute: --step takes whole "
+				     "minutes there");
+}
+
+static int load_and_report(struct fleet_loading *l, const struct fleet_source *source,
+			   struct err_text *err)
+{
+	int r = check_step(l->question, source, err);
 
 	if (!r)
-		r = choose_moments(l, err);
+		r = list_streams(l, source, err);
 	if (!r)
-		r = load_all(l, err);
+		r = choose_moments(l, source->minutes_only, err);
+	if (!r)
+		r = source->load(source->context, l, err);
 	if (r)
 		return r;
 	if (!l->report->streams)
@@ -306,22 +272,17 @@ static int load_and_report(struct loading *l, struct err_text *err)
 	return r ? err_set(err, r, "out of memory") : 0;
 }
 
-int fleet_compare(struct store *store, struct symbols *symbols,
-		  const struct fleet_question *question, struct fleet_report *ret_report,
-		  struct err_text *err)
+int fleet_compare(const struct fleet_source *source, const struct fleet_question *question,
+		  struct fleet_report *ret_report, struct err_text *err)
 {
 	struct fleet_matrix *matrix = calloc(1, sizeof(*matrix));
-	struct loading l = {.store = store,
-			    .symbols = symbols,
-			    .question = question,
-			    .matrix = matrix,
-			    .report = ret_report};
+	struct fleet_loading l = {.question = question, .matrix = matrix, .report = ret_report};
 	int r;
 
 	*ret_report = (struct fleet_report){.owned = matrix};
 	if (!matrix)
 		return err_set(err, -ENOMEM, "out of memory");
-	r = load_and_report(&l, err);
+	r = load_and_report(&l, source, err);
 	store_list_free(l.streams, l.count);
 	if (r < 0)
 		fleet_report_done(ret_report);

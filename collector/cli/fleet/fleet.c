@@ -18,7 +18,7 @@
 #include "collector/cli/output.h"
 #include "collector/cli/progress.h"
 #include "collector/cli/terminal.h"
-#include "collector/fleet/fleet.h"
+#include "collector/fleet/source.h"
 #include "collector/query/query.h"
 #include "collector/symbols/symbols.h"
 
@@ -387,8 +387,12 @@ static int fleet_ask(const struct fleet_options *o, struct fleet_report *ret_rep
 	if (!r && o->hide_rules)
 		r = site_rules_read(o->hide_rules, &rules, err);
 	question.rules = rules;
-	if (!r)
-		r = fleet_compare(store, symbols, &question, ret_report, err);
+	if (!r) {
+		struct fleet_recordings recordings = {store, symbols};
+		struct fleet_source source = fleet_source_recordings(&recordings);
+
+		r = fleet_compare(&source, &question, ret_report, err);
+	}
 	symbols_free(symbols);
 	symbol_sources_close(&sources);
 	return r;

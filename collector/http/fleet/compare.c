@@ -5,7 +5,7 @@
 
 #include "collector/answers/fleet.h"
 #include "collector/catalogue/store.h"
-#include "collector/fleet/fleet.h"
+#include "collector/fleet/source.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
@@ -55,8 +55,12 @@ static int compare_ask(struct asking *a)
 	question.cancelled = &a->x->cancelled;
 	question.rules = sources_rules(a->x->sources);
 	r = sources_open_symbols(a->x->sources, &store, &symbols, &a->x->err);
-	if (!r && store)
-		r = fleet_compare(store, symbols, &question, &told->report, &a->x->err);
+	if (!r && store) {
+		struct fleet_recordings recordings = {store, symbols};
+		struct fleet_source source = fleet_source_recordings(&recordings);
+
+		r = fleet_compare(&source, &question, &told->report, &a->x->err);
+	}
 	symbols_free(symbols);
 	store_close(store);
 	/* Nobody to compare: the report is empty, and the note says why. */

@@ -1,0 +1,61 @@
+#pragma once
+/*
+ * Where comparisons read from: the recordings of a folder (recordings.c), or a data base that many
+ * collectors share (collector/share). A source lists streams, and adds what their functions had in
+ * use at the moments that fleet_compare has chosen.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/fleet/fleet.h"
+#include "collector/fleet/matrix.h"
+
+struct store;
+struct stream_summary;
+struct symbols;
+
+/* One comparison under way. */
+struct fleet_loading {
+	const struct fleet_question *question;
+	struct stream_summary *streams; /* in the order of their ids */
+	size_t count;
+	struct fleet_matrix *matrix;
+	struct fleet_report *report;
+};
+
+struct fleet_source {
+	void *context;
+	bool minutes_only; /* it knows what was in use at whole minutes of the clock */
+	/* Lists the streams that a selector chooses (NULL: all). The caller frees the list with
+	 * store_list_free. `ret_left_out`: how many streams could not be listed. */
+	int (*list)(void *context, const char *select, struct stream_summary **ret_list,
+		    size_t *ret_count, size_t *ret_left_out, struct err_text *err);
+	/* Adds all streams to the matrix. Returns 0, -ENOMEM, -ECANCELED, or the error for which
+	 * nothing can be told. */
+	int (*load)(void *context, struct fleet_loading *loading, struct err_text *err);
+};
+
+/* The recordings of a store, named by symbols. Both must live as long as the source. */
+struct fleet_recordings {
+	struct store *store;
+	struct symbols *symbols;
+};
+struct fleet_source fleet_source_recordings(struct fleet_recordings *recordings);
+
+/* ---- for sources ---- */
+
+/* Finds the moments at which a stream has data, in nanoseconds since it began. Returns their
+ * number; the first is moment `*ret_first` of the matrix. */
+uint32_t fleet_stream_moments(const struct fleet_loading *loading,
+			      const struct stream_summary *stream, uint32_t *ret_first,
+			      uint64_t moments[FLEET_MOMENTS_MAX]);
+/* Adds a stream that has data at these moments. Returns the number of its unit, or -ENOMEM. */
+int64_t fleet_stream_add(struct fleet_loading *loading, const struct stream_summary *stream,
+			 uint32_t first, uint32_t count);
+/* Returns 0, or -EINVAL with a sentence if the stream can't be placed in time. */
+int fleet_stream_check(const struct fleet_loading *loading, const struct stream_summary *stream,
+		       struct err_text *err);
+/* Counts a stream that could not be read, and keeps the first reason. */
+void fleet_stream_unread(struct fleet_loading *loading, const char *why);
+/* Reports progress. Returns 0, or -ECANCELED if the question was withdrawn. */
+int fleet_loading_progress(const struct fleet_loading *loading, uint64_t done);
