@@ -26,8 +26,8 @@ static const char *const collector_commands[] = {
 	"gather",     "list",	     "tag",	 "report", "top",	"leaks",  "temporary",
 	"timeline",   "tree",	     "diff",	 "maps",   "histogram", "ledger", "page",
 	"flamegraph", "analyze",     "sql",	 "export", "import",	"pack",	  "strip",
-	"extract",    "symbols",     "snapshot", "fleet",  "ctl",	"pair",	  "pairs",
-	"serve",      "json-schema", NULL};
+	"extract",    "symbols",     "snapshot", "fleet",  "share",	"ctl",	  "pair",
+	"pairs",      "serve",	     "json-schema", NULL};
 /* Other words after which a program's name is rewritten. */
 static const char *const others[] = {"COMMAND", "help", "--help", "--version", "--variables", NULL};
 

@@ -82,6 +82,12 @@ struct common_options {
 
 #define DEFAULT_DATA "./heapcast-data"
 
+/* Where a question is answered from the data base that collectors share (collector/share). */
+#define STORE_OPTION(type, field)                                                                  \
+	OPTION_TEXT(type, field, "store", "URL",                                                   \
+		    "the data base that collectors share: clickhouse://[USER@]HOST[,HOST...]/"     \
+		    "DATABASE[?cluster=NAME]; HEAPCAST_CLICKHOUSE_PASSWORD holds the password")
+
 extern const struct option data_table[];   /* --data only */
 extern const struct option folder_table[]; /* --data, --json */
 extern const struct option common_table[]; /* and --select, where streams are named */

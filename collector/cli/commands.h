@@ -30,6 +30,7 @@
 	X(analyze)                                                                                 \
 	X(ctl)                                                                                     \
 	X(snapshot)                                                                                \
+	X(share)                                                                                   \
 	X(serve)                                                                                   \
 	X(page)                                                                                    \
 	X(symbols)                                                                                 \

@@ -9,26 +9,24 @@
 
 const struct schema_step schema_steps[] = {
 	{1, "sums",
-	 "day Date, batch UInt64, stream FixedString(16), stack UInt64, minute UInt32, "
-	 "allocations UInt64, allocated Int64, frees UInt64, freed Int64",
+	 "day Date, batch UInt64, collector UInt64, stream FixedString(16), minute UInt32, "
+	 "stack UInt64, allocations Int64, allocated Int64, blocks Int64, bytes Int64",
 	 NULL, "PARTITION BY toYYYYMMDD(day) ORDER BY (stream, minute, stack)", NULL},
 	{1, "streams",
-	 "stream FixedString(16), version UInt64, deleted UInt8, collector String, "
-	 "name String, executable String, command_line String, host String, architecture String, "
-	 "board String, cgroup String, build String, tags String, pid UInt32, "
+	 "stream FixedString(16), collector UInt64, version UInt64, name String, "
+	 "executable String, command_line String, host String, architecture String, "
+	 "board String, cgroup String, build String, tags String, incomplete String, pid UInt32, "
 	 "start_wall_ns UInt64, last_ns UInt64, events UInt64, recording_bytes UInt64, "
-	 "in_use_bytes UInt64, in_use_blocks UInt64, incomplete String, state UInt8, "
-	 "is_snapshot UInt8",
-	 "version", "ORDER BY stream", NULL},
+	 "in_use_bytes Int64, in_use_blocks Int64, state UInt8, is_snapshot UInt8, "
+	 "sent_to UInt32, done UInt8, print UInt64",
+	 "version", "ORDER BY (stream, collector)", NULL},
 	{1, "stacks", "stack UInt64, frames Array(UInt64)", "", "ORDER BY stack", NULL},
 	{1, "frames",
 	 "frame UInt64, place UInt32, function String, module String, file String, line UInt32, "
 	 "version UInt64",
 	 "version", "ORDER BY (frame, place)", NULL},
-	{1, "batches",
-	 "batch UInt64, day Date, stream FixedString(16), from_offset UInt64, to_offset UInt64, "
-	 "rows UInt64",
-	 "", "PARTITION BY toYYYYMMDD(day) ORDER BY (stream, batch)", NULL},
+	{1, "collectors", "collector UInt64, version UInt64, name String, address String", "version",
+	 "ORDER BY collector", NULL},
 	{1, "snapshots",
 	 "name String, taken_ns UInt64, batch UInt64, stream FixedString(16), stack UInt64, "
 	 "blocks UInt64, bytes Int64",

@@ -292,10 +292,10 @@ static int shards_ready_known(struct clickhouse *c, size_t server, struct err_te
 	return c->servers[server].shard == SHARD_UNKNOWN ? 0 : shards_ready(c, server, err);
 }
 
-static bool shards_has_ready(const struct clickhouse *c, size_t shard)
+static bool shards_has_ready(const struct clickhouse *c)
 {
 	for (size_t i = 0; i < c->url.count; i++)
-		if (c->servers[i].ready && c->servers[i].shard == shard)
+		if (c->servers[i].ready)
 			return true;
 	return false;
 }
@@ -312,10 +312,7 @@ int clickhouse_prepare(struct clickhouse *client, struct err_text *err)
 		r = shards_each(client, shards_ready_known, &unreached, &away, err);
 	if (r < 0)
 		return r;
-	for (size_t shard = 0; shard < client->shards; shard++)
-		if (!shards_has_ready(client, shard))
-			return err_set(err, -EHOSTUNREACH, "%s", away.text);
-	return client->shards ? 0 : err_set(err, -EHOSTUNREACH, "%s", away.text);
+	return shards_has_ready(client) ? 0 : err_set(err, -EHOSTUNREACH, "%s", away.text);
 }
 
 size_t clickhouse_shards(const struct clickhouse *client)

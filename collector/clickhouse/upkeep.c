@@ -44,60 +44,29 @@ static int upkeep_numbers(struct clickhouse *c, size_t shard, struct buf *sql,
 	return reader_error(&reader) || reader_more(&reader) ? upkeep_wrong(c, err) : 0;
 }
 
-/* A condition on the id of a stream. */
-static void upkeep_put_stream(struct buf *sql, const uint8_t stream[16])
-{
-	buf_string(sql, "stream = toFixedString(unhex('");
-	for (size_t i = 0; i < 16; i++)
-		buf_printf(sql, "%02x", stream[i]);
-	buf_string(sql, "'), 16)");
-}
-
-int clickhouse_batch_find(struct clickhouse *client, size_t shard,
-			  const struct clickhouse_batch *batch,
+int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batch, uint32_t day,
 			  struct clickhouse_batch_found *ret_found, struct err_text *err)
 {
 	cleanup(buf_done) struct buf sql = {.data = NULL};
-	unsigned long long id = batch->id;
-	uint64_t found[3] = {0};
+	uint64_t found[2] = {0};
 	int r;
 
-	buf_string(&sql, "SELECT toUInt64((SELECT count() FROM batches_local WHERE ");
-	upkeep_put_stream(&sql, batch->stream);
-	buf_printf(&sql, " AND batch = %llu)), toUInt64((SELECT count() FROM sums_local WHERE ",
-		   id);
-	upkeep_put_stream(&sql, batch->stream);
-	buf_printf(&sql, " AND day = toDate(%u) AND batch = %llu)), toUInt64(", batch->day, id);
+	buf_printf(&sql,
+		   "SELECT toUInt64((SELECT count() FROM sums_local WHERE day = toDate(%u) AND "
+		   "batch = %llu)), toUInt64(",
+		   day, (unsigned long long)batch);
 	if (client->replicated)
 		buf_printf(&sql,
 			   "(SELECT sum(inserts_in_queue) + sum(log_max_index >= log_pointer) FROM "
-			   "system.replicas WHERE database = '%s' AND table IN ('sums_local', "
-			   "'batches_local'))",
+			   "system.replicas WHERE database = '%s' AND table = 'sums_local')",
 			   client->url.database);
 	else
 		buf_string(&sql, "0");
 	buf_string(&sql, ") FORMAT RowBinary");
-	r = upkeep_numbers(client, shard, &sql, found, 3, err);
+	r = upkeep_numbers(client, shard, &sql, found, 2, err);
 	if (!r)
-		*ret_found = (struct clickhouse_batch_found){
-			.recorded = found[0] > 0, .rows = found[1], .behind = found[2] > 0};
-	return r;
-}
-
-int clickhouse_batch_is_there(struct clickhouse *client, size_t shard, uint64_t id, bool *ret_there,
-			      struct err_text *err)
-{
-	cleanup(buf_done) struct buf sql = {.data = NULL};
-	uint64_t count = 0;
-	int r;
-
-	buf_printf(
-		&sql,
-		"SELECT toUInt64(count()) FROM batches_local WHERE batch = %llu FORMAT RowBinary",
-		(unsigned long long)id);
-	r = upkeep_numbers(client, shard, &sql, &count, 1, err);
-	if (!r)
-		*ret_there = count > 0;
+		*ret_found =
+			(struct clickhouse_batch_found){.rows = found[0], .behind = found[1] > 0};
 	return r;
 }
 

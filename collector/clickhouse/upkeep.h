@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Sending again without duplicates, and retention. A batch is the rows of one stream and one day
- * under one id, the hash of its contents. It goes to `sums` in one insert, and then its row to
- * `batches`. A sender whose insert failed with an unknown outcome finds out here how far it came.
+ * Sending again without duplicates, and retention. A batch is rows of one day under one number. It
+ * goes to `sums` in one insert, and is there as a whole or not at all. A sender whose insert failed
+ * with an unknown outcome asks here whether it is there.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,14 +11,7 @@
 struct clickhouse;
 struct err_text;
 
-struct clickhouse_batch {
-	uint64_t id;
-	uint8_t stream[16];
-	uint32_t day; /* days since the epoch */
-};
-
 struct clickhouse_batch_found {
-	bool recorded; /* its row is in `batches` */
 	uint64_t rows; /* that are in `sums` */
 	bool behind;   /* the replica that was asked has not got everything yet. Rows that it does
 			  not know of may be there: but these are not stored twice if the same bytes
@@ -26,13 +19,9 @@ struct clickhouse_batch_found {
 			  (for a week) */
 };
 
-/* Asks a server of the shard. Returns 0 or an error of client.h. */
-int clickhouse_batch_find(struct clickhouse *client, size_t shard,
-			  const struct clickhouse_batch *batch,
+/* Asks a server of the shard. `day`: days since the epoch. Returns 0 or an error of client.h. */
+int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batch, uint32_t day,
 			  struct clickhouse_batch_found *ret_found, struct err_text *err);
-/* The same for senders that know no more than the id: true if its row is in `batches`. */
-int clickhouse_batch_is_there(struct clickhouse *client, size_t shard, uint64_t id, bool *ret_there,
-			      struct err_text *err);
 /*
  * Removes all days before `day` from `sums` and `batches`, on every shard. Returns 0 or the first
  * error, after it tried the other shards. `ret_dropped` (may be NULL) is the number of days by

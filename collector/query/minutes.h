@@ -19,14 +19,15 @@ struct view;
 
 /* Sums of one backtrace in one minute. Bytes and units are estimates if blocks were sampled. */
 struct minute_sum {
-	uint32_t minute;	     /* since the epoch */
-	uint32_t node;		     /* the backtrace; 0: none */
+	uint32_t minute; /* since the epoch */
+	uint64_t stack;	 /* the backtrace: its node in the recording, 0: none; or a number that the
+			    caller has put in its place */
 	int64_t allocated_units, allocated; /* blocks, in MINUTE_UNIT-ths, and their bytes */
 	int64_t units, bytes;	     /* change of what is in use: births less deaths */
 };
 
 struct minutes {
-	struct minute_sum *list; /* by minute, then by node; none is all zeros */
+	struct minute_sum *list; /* by minute, then by stack; none is all zeros */
 	uint32_t count, capacity;
 };
 
@@ -53,3 +54,5 @@ void minutes_done(struct minutes *minutes);
  * again after minutes_sort, which drops zeros, and puts equal ones together. */
 int minutes_add(struct minutes *minutes, const struct minute_sum *sum);
 void minutes_sort(struct minutes *minutes);
+/* Appends what takes all sums of `less` back. Returns 0 or -ENOMEM. */
+int minutes_subtract(struct minutes *minutes, const struct minutes *less);

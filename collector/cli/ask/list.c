@@ -16,6 +16,9 @@
 #include "collector/cli/last.h"
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
+#include "collector/clickhouse/client.h"
+#include "collector/share/shared_open.h"
+#include "collector/share/shared_streams.h"
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "base/ban.h"
@@ -152,6 +155,34 @@ static void warn_of_full_disk(const char *folder)
 		folder, format_size(size, (double)(fs.f_bavail * fs.f_frsize)));
 }
 
+struct list_options {
+	struct common_options common;
+	const char *store;
+};
+
+/* Lists the streams of all collectors that share a data base. */
+static int list_shared(struct command_call *call)
+{
+	const struct list_options *o = call->options;
+	struct clickhouse *client = NULL;
+	struct stream_summary *list = NULL;
+	struct err_text err = {0};
+	size_t count = 0;
+	int status = EXIT_DONE, r = shared_open(o->store, &client, &err);
+
+	if (!r)
+		r = shared_streams(client, o->common.select, &list, &count, &err);
+	clickhouse_close(client);
+	if (r < 0)
+		return command_input_fault(call->command, r, &err);
+	if (o->common.json)
+		status = list_print_json(call->command, list, count);
+	else
+		list_print_text(list, count, o->common.select);
+	store_list_free(list, count);
+	return status;
+}
+
 static int list_streams(struct command_call *call, struct store *store)
 {
 	const struct common_options *options = call->options;
@@ -191,8 +222,11 @@ static int list_run(struct command_call *call)
 	struct here_list files = {0};
 	struct store *store = NULL;
 	struct err_text err = {0};
-	int status = EXIT_DONE, r = store_open(options->data, STORE_READ, &store, &err);
+	int status = EXIT_DONE, r;
 
+	if (((const struct list_options *)call->options)->store)
+		return list_shared(call);
+	r = store_open(options->data, STORE_READ, &store, &err);
 	if (!options->json && !options->select &&
 	    here_find(options->data_only ? options->data : ".", &files) < 0)
 		r = -ENOMEM;
@@ -217,7 +251,13 @@ static int list_run(struct command_call *call)
 	return status;
 }
 
-static const struct option_group groups[] = {{NULL, answer_table}, {0}};
+static const struct option list_table[] = {
+	STORE_OPTION(struct list_options, store),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, list_table}, {"Common options", answer_table}, {0}};
 
 const struct command command_list = {
 	.name = "list",
@@ -238,6 +278,6 @@ const struct command command_list = {
 		"tool), snapshot (of many programs, merged); a * marks what is incomplete.\n",
 	.examples = "  collector list\n  collector list --json | jq '.streams[-1].id'\n",
 	.groups = groups,
-	.options_size = sizeof(struct common_options),
+	.options_size = sizeof(struct list_options),
 	.run = list_run,
 };

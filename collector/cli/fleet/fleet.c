@@ -18,8 +18,11 @@
 #include "collector/cli/output.h"
 #include "collector/cli/progress.h"
 #include "collector/cli/terminal.h"
+#include "collector/clickhouse/client.h"
 #include "collector/fleet/source.h"
 #include "collector/query/query.h"
+#include "collector/share/shared_fleet.h"
+#include "collector/share/shared_open.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
@@ -36,7 +39,7 @@ struct fleet_options {
 	struct common_options common;
 	struct symbol_choice symbols;
 	uint64_t count, last_ns, step_ns;
-	const char *fail_if, *align, *by, *hide_rules;
+	const char *fail_if, *align, *by, *hide_rules, *store;
 };
 
 /* ---- as text ---- */
@@ -365,6 +368,42 @@ static void fleet_progress(void *context, uint64_t done, uint64_t of)
 	progress_show(what, done, of);
 }
 
+static int ask_recordings(const struct fleet_options *o, const struct fleet_question *question,
+			  struct fleet_report *ret_report, struct err_text *err)
+{
+	struct symbol_sources sources = {0};
+	cleanup(cleanup_store_close) struct store *store = NULL;
+	struct symbols *symbols = NULL;
+	int r = store_open(o->common.data, STORE_READ, &store, err);
+
+	if (!r)
+		r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, err);
+	if (!r) {
+		struct fleet_recordings recordings = {store, symbols};
+		struct fleet_source source = fleet_source_recordings(&recordings);
+
+		r = fleet_compare(&source, question, ret_report, err);
+	}
+	symbols_free(symbols);
+	symbol_sources_close(&sources);
+	return r;
+}
+
+static int ask_shared(const struct fleet_options *o, const struct fleet_question *question,
+		      struct fleet_report *ret_report, struct err_text *err)
+{
+	struct clickhouse *client = NULL;
+	int r = shared_open(o->store, &client, err);
+
+	if (!r) {
+		struct fleet_source source = fleet_source_shared(client);
+
+		r = fleet_compare(&source, question, ret_report, err);
+	}
+	clickhouse_close(client);
+	return r;
+}
+
 static int fleet_ask(const struct fleet_options *o, struct fleet_report *ret_report,
 		     struct err_text *err)
 {
@@ -377,25 +416,13 @@ static int fleet_ask(const struct fleet_options *o, struct fleet_report *ret_rep
 		.progress = fleet_progress,
 	};
 	cleanup(cleanup_site_rules_free) struct site_rules *rules = NULL;
-	struct symbol_sources sources = {0};
-	cleanup(cleanup_store_close) struct store *store = NULL;
-	struct symbols *symbols = NULL;
-	int r = store_open(o->common.data, STORE_READ, &store, err);
+	int r = o->hide_rules ? site_rules_read(o->hide_rules, &rules, err) : 0;
 
-	if (!r)
-		r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, err);
-	if (!r && o->hide_rules)
-		r = site_rules_read(o->hide_rules, &rules, err);
 	question.rules = rules;
-	if (!r) {
-		struct fleet_recordings recordings = {store, symbols};
-		struct fleet_source source = fleet_source_recordings(&recordings);
-
-		r = fleet_compare(&source, &question, ret_report, err);
-	}
-	symbols_free(symbols);
-	symbol_sources_close(&sources);
-	return r;
+	if (r < 0)
+		return r;
+	return o->store ? ask_shared(o, &question, ret_report, err)
+			: ask_recordings(o, &question, ret_report, err);
 }
 
 static int fleet_run(struct command_call *call)
@@ -429,6 +456,7 @@ static const struct option fleet_table[] = {
 		    "process at the same time since its start (start)"),
 	OPTION_TEXT(struct fleet_options, by, "by", "KEY",
 		    "take the value of this tag for the build of a program that has it: version"),
+	STORE_OPTION(struct fleet_options, store),
 	OPTION_NUMBER(struct fleet_options, count, "count", "N", "rows shown (10)"),
 	OPTION_TEXT(struct fleet_options, fail_if, "fail-if", "CONDITION",
 		    "exit status 1 if it is true: 'growths_in_builds > 0 or most_bytes > 10M'; any "

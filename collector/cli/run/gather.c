@@ -19,6 +19,7 @@
 #include "collector/cli/run/gather_files.h"
 #include "collector/cli/run/gather_pairs.h"
 #include "collector/cli/run/gather_ready.h"
+#include "collector/cli/run/gather_share.h"
 #include "collector/cli/run/key_options.h"
 #include "collector/http/server/http.h"
 #include "collector/ingest/ingest.h"
@@ -38,7 +39,7 @@ struct gather_options {
 	struct common_options common;
 	uint64_t for_ns, keep_ns, keep_bytes, memory_limit, agents_max;
 	bool once, quiet, fetch_symbols;
-	const char *interface, *listen;
+	const char *interface, *listen, *store;
 	struct http_choice http;
 	bool no_discovery;
 	struct key_choice keys;
@@ -393,6 +394,7 @@ static int check_http(const struct gather_options *options, struct err_text *err
 					     .import_memory = options->memory_limit > IMPORT_MEMORY
 								      ? options->memory_limit
 								      : IMPORT_MEMORY,
+					     .store = options->store,
 					     .data = options->common.data};
 	return http_may_start(&http_options, err);
 }
@@ -430,6 +432,7 @@ static int gather_run(struct command_call *call)
 	struct gather g = {.options = options,
 			   .terminal = isatty(STDERR_FILENO) && !options->quiet};
 	struct err_text err = {0};
+	struct gather_share share = {0};
 	struct http *http = NULL;
 	struct store *store;
 	int r;
@@ -459,10 +462,14 @@ static int gather_run(struct command_call *call)
 			     options->common.data);
 	r = gather_serve(options, &http, &err);
 	if (!r)
+		r = gather_share_start(&share, options->store, options->common.data,
+				       options->quiet, &err);
+	if (!r)
 		r = gather(&g, store, call->arguments, call->argument_count, &err);
 	if (http)
 		http_stop(http);
 	store_close(store);
+	gather_share_stop(&share);
 	if (is_wrong_use(r))
 		return command_usage_error(call->command, "%s", err_get(&err, r));
 	if (r < 0)
@@ -478,6 +485,7 @@ static const struct option table[] = {
 		    "listen to the networks of this interface only; lo: this host only"),
 	OPTION_TEXT(struct gather_options, listen, "listen", "ADDR:PORT",
 		    "where agents can dial in ([::]:43513, by IPv4 and IPv6); 'off': nowhere"),
+	STORE_OPTION(struct gather_options, store),
 	HTTP_OPTIONS(struct gather_options, http,
 		     "serve the REST API and the page, too (127.0.0.1:8080)"),
 	OPTION_FLAG(struct gather_options, fetch_symbols, "fetch-symbols",

@@ -28,7 +28,7 @@ struct serve_options {
 	struct common_options common;
 	struct http_choice http;
 	struct symbol_choice symbols;
-	const char *hide_rules;
+	const char *hide_rules, *store;
 };
 
 static void wait_for_the_end(void)
@@ -120,6 +120,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 		.tls_key = place->tls_key,
 		.allow_hosts = place->allow_hosts,
 		.source_folders = serve_sources(call, place),
+		.store = o->store,
 		.data = access(o->common.data, F_OK) == 0 ? o->common.data : NULL,
 		.files = (const char *const *)call->arguments,
 		.symbol_folders = symbols->folders,
@@ -133,7 +134,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 	struct http *http = NULL;
 	int r;
 
-	if (!options.data && !call->argument_count)
+	if (!options.data && !call->argument_count && !o->store)
 		return command_usage_error(
 			call->command,
 			"there is no folder %s and no FILE was given: --data DIR names the folder "
@@ -206,6 +207,7 @@ static int serve_run(struct command_call *call)
 
 static const struct option serve_table[] = {
 	HTTP_OPTIONS(struct serve_options, http, "where to listen (127.0.0.1:8080)"),
+	STORE_OPTION(struct serve_options, store),
 	SYMBOL_OPTIONS(struct serve_options, symbols),
 	OPTION_TEXT(struct serve_options, hide_rules, "hide-rules", "FILE",
 		    "functions that only pass allocations on, beside the ones that are known"),

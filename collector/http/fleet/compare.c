@@ -5,10 +5,13 @@
 
 #include "collector/answers/fleet.h"
 #include "collector/catalogue/store.h"
+#include "collector/clickhouse/client.h"
 #include "collector/fleet/source.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
+#include "collector/share/shared_fleet.h"
+#include "collector/share/shared_open.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
@@ -40,12 +43,43 @@ static const struct route_parameter compare_parameters[] = {
 	{0},
 };
 
+static int compare_recordings(struct asking *a, const struct fleet_question *question)
+{
+	struct told_comparison *told = a->result;
+	struct symbols *symbols = NULL;
+	struct store *store = NULL;
+	int r = sources_open_symbols(a->x->sources, &store, &symbols, &a->x->err);
+
+	if (!r && store) {
+		struct fleet_recordings recordings = {store, symbols};
+		struct fleet_source source = fleet_source_recordings(&recordings);
+
+		r = fleet_compare(&source, question, &told->report, &a->x->err);
+	}
+	symbols_free(symbols);
+	store_close(store);
+	return r;
+}
+
+static int compare_shared(struct asking *a, const struct fleet_question *question)
+{
+	struct told_comparison *told = a->result;
+	struct clickhouse *client = NULL;
+	int r = shared_open(sources_shared(a->x->sources), &client, &a->x->err);
+
+	if (!r) {
+		struct fleet_source source = fleet_source_shared(client);
+
+		r = fleet_compare(&source, question, &told->report, &a->x->err);
+	}
+	clickhouse_close(client);
+	return r;
+}
+
 static int compare_ask(struct asking *a)
 {
 	struct told_comparison *told = a->result;
 	struct fleet_question question = a->values.fleet;
-	struct symbols *symbols = NULL;
-	struct store *store = NULL;
 	int r;
 
 	if (question.step_ns % 1000000000)
@@ -54,15 +88,8 @@ static int compare_ask(struct asking *a)
 	question.select = a->values.select;
 	question.cancelled = &a->x->cancelled;
 	question.rules = sources_rules(a->x->sources);
-	r = sources_open_symbols(a->x->sources, &store, &symbols, &a->x->err);
-	if (!r && store) {
-		struct fleet_recordings recordings = {store, symbols};
-		struct fleet_source source = fleet_source_recordings(&recordings);
-
-		r = fleet_compare(&source, &question, &told->report, &a->x->err);
-	}
-	symbols_free(symbols);
-	store_close(store);
+	r = sources_shared(a->x->sources) ? compare_shared(a, &question)
+					  : compare_recordings(a, &question);
 	/* Nobody to compare: the report is empty, and the note says why. */
 	if (r == -ENODATA) {
 		snprintf(told->note, sizeof(told->note), "%s", a->x->err.text);

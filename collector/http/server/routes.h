@@ -14,6 +14,7 @@ struct sources;
 	ROUTE(events)                                                                              \
 	ROUTE(questions)                                                                           \
 	ROUTE(snapshots)                                                                           \
+	ROUTE(shared)                                                                              \
 	ROUTE(compare)                                                                             \
 	ROUTE(take_snapshot)                                                                       \
 	ROUTE(import)                                                                              \

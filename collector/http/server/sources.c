@@ -86,6 +86,11 @@ static int open_symbols(const struct http_options *options, struct store **ret_s
 	return symbols_new(&symbols, ret_symbols, err);
 }
 
+const char *sources_shared(const struct sources *sources)
+{
+	return sources->options.store;
+}
+
 const struct site_rules *sources_rules(const struct sources *sources)
 {
 	return sources->options.rules;

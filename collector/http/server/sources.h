@@ -69,6 +69,9 @@ struct fleet *sources_fleet(struct sources *sources);
 void source_lock(struct source *source);
 void source_unlock(struct source *source);
 
+/* Returns the URL of the data base that collectors share, or NULL if there is none. */
+const char *sources_shared(const struct sources *sources);
+
 /* Returns the folder of the store, or NULL if there is none. */
 const char *sources_data(const struct sources *sources);
 

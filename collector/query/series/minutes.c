@@ -57,13 +57,35 @@ int minutes_add(struct minutes *m, const struct minute_sum *sum)
 	return 0;
 }
 
+static int64_t negated(int64_t value)
+{
+	return (int64_t)(0 - (uint64_t)value);
+}
+
+int minutes_subtract(struct minutes *m, const struct minutes *less)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < less->count; i++) {
+		const struct minute_sum *s = &less->list[i];
+
+		r = minutes_add(m, &(struct minute_sum){.minute = s->minute,
+							.stack = s->stack,
+							.allocated_units = negated(s->allocated_units),
+							.allocated = negated(s->allocated),
+							.units = negated(s->units),
+							.bytes = negated(s->bytes)});
+	}
+	return r;
+}
+
 static int minute_order(const void *a, const void *b)
 {
 	const struct minute_sum *x = a, *y = b;
 
 	if (x->minute != y->minute)
 		return x->minute < y->minute ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
 static bool is_zero(const struct minute_sum *s)
@@ -135,7 +157,7 @@ static int minutes_count(struct minutes_part *p, uint64_t time_ns, uint32_t node
 	if (!place)
 		return -ENOMEM;
 	if (!*place) {
-		r = minutes_add(&p->sums, &(struct minute_sum){.minute = minute, .node = node});
+		r = minutes_add(&p->sums, &(struct minute_sum){.minute = minute, .stack = node});
 		*place = p->sums.count;
 	}
 	if (!r)

@@ -23,7 +23,7 @@ static uint64_t start_of(uint64_t offset_ns)
 static struct minute_sum naive_sum(const struct naive_rows *n, uint64_t start, uint32_t minute,
 				   uint32_t node)
 {
-	struct minute_sum sum = {.minute = minute, .node = node};
+	struct minute_sum sum = {.minute = minute, .stack = node};
 
 	for (size_t i = 0; i < n->count; i++) {
 		const struct naive_row *r = &n->list[i];
@@ -149,24 +149,34 @@ static void test_minutes_add_up(void **state)
 static void test_minutes_sort(void **state)
 {
 	static const struct minute_sum sums[] = {
-		{.minute = 2, .node = 1, .units = 5, .bytes = 7},
-		{.minute = 1, .node = 3, .units = 1, .bytes = 1},
-		{.minute = 2, .node = 1, .units = -5, .bytes = -7},
-		{.minute = 1, .node = 2, .allocated = 4},
-		{.minute = 1, .node = 3, .units = 2, .bytes = 9},
+		{.minute = 2, .stack = 1, .units = 5, .bytes = 7},
+		{.minute = 1, .stack = 3, .units = 1, .bytes = 1},
+		{.minute = 2, .stack = 1, .units = -5, .bytes = -7},
+		{.minute = 1, .stack = 2, .allocated = 4},
+		{.minute = 1, .stack = 3, .units = 2, .bytes = 9},
 	};
-	struct minutes m = {0};
+	struct minutes m = {0}, less;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
 		assert_int_equal(minutes_add(&m, &sums[i]), 0);
 	minutes_sort(&m);
 	assert_int_equal(m.count, 2);
-	assert_int_equal(m.list[0].node, 2);
+	assert_int_equal(m.list[0].stack, 2);
 	assert_int_equal(m.list[0].allocated, 4);
-	assert_int_equal(m.list[1].node, 3);
+	assert_int_equal(m.list[1].stack, 3);
 	assert_int_equal(m.list[1].units, 3);
 	assert_int_equal(m.list[1].bytes, 10);
+	less = m;
+	m = (struct minutes){0};
+	assert_int_equal(minutes_subtract(&m, &less), 0);
+	assert_int_equal(m.count, 2);
+	assert_int_equal(m.list[0].allocated, -4);
+	for (uint32_t i = 0; i < less.count; i++)
+		assert_int_equal(minutes_add(&m, &less.list[i]), 0);
+	minutes_sort(&m);
+	assert_int_equal(m.count, 0);
+	minutes_done(&less);
 	minutes_done(&m);
 }
 

@@ -1,0 +1,150 @@
+/* collector share: sends what a folder holds to the data base that collectors share. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/cli/program.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/ask/symbol_sources.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/progress.h"
+#include "collector/clickhouse/url.h"
+#include "collector/share/share.h"
+#include "collector/share/shared_open.h"
+#include "collector/symbols/symbols.h"
+
+#include "base/ban.h"
+
+struct send_options {
+	struct common_options common;
+	struct symbol_choice symbols;
+	const char *store;
+	uint64_t every_ns;
+};
+
+static void share_progress(void *context, uint64_t done, uint64_t of)
+{
+	static char what[] = "sending streams";
+
+	(void)context;
+	progress_show(what, done, of);
+}
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void tell_report(struct command_call *call, const struct share_report *r)
+{
+	program_printf(stdout, "%" PRIu64 " stream%s up to date, %" PRIu64 " sum%s sent\n",
+		       r->streams, plural(r->streams), r->sums, plural(r->sums));
+	fflush(stdout);
+	if (r->unread)
+		command_note(call->command, "%" PRIu64 " stream%s could not be read. The first: %s",
+			     r->unread, plural(r->unread), r->unread_why.text);
+	if (r->waiting)
+		command_note(call->command,
+			     "%" PRIu64 " stream%s could not be sent, and wait here: %s",
+			     r->waiting, plural(r->waiting), r->why.text);
+}
+
+static int share_once(struct command_call *call, struct share *share)
+{
+	struct share_report report;
+	struct err_text err = {0};
+	int r = share_pass(share, &report, &err);
+
+	if (r < 0)
+		return command_fault(call->command, r, &err);
+	tell_report(call, &report);
+	return report.waiting ? EXIT_FAULT : report.unread ? EXIT_NO : EXIT_DONE;
+}
+
+static int share_open(const struct send_options *o, struct symbols *symbols,
+		      struct share **ret_share, struct err_text *err)
+{
+	cleanup(clickhouse_url_clear) struct clickhouse_url url;
+	int r = shared_url(o->store, &url, err);
+
+	return r ? r
+		 : share_new(&(struct share_options){.data = o->common.data,
+						     .url = &url,
+						     .symbols = symbols,
+						     .progress = share_progress},
+			     ret_share, err);
+}
+
+static int share_run(struct command_call *call)
+{
+	const struct send_options *o = call->options;
+	struct symbol_sources sources = {0};
+	struct symbols *symbols = NULL;
+	struct share *share = NULL;
+	struct err_text err = {0};
+	int r, status = EXIT_DONE;
+
+	if (!o->store)
+		return command_usage_error(call->command,
+					   "--store names the data base: clickhouse://HOST/DATABASE");
+	r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, &err);
+	if (!r)
+		r = share_open(o, symbols, &share, &err);
+	if (r < 0)
+		status = command_input_fault(call->command, r, &err);
+	while (!status || (share && o->every_ns)) {
+		status = share_once(call, share);
+		if (!o->every_ns)
+			break;
+		nanosleep(&(struct timespec){(time_t)(o->every_ns / 1000000000u),
+					     (long)(o->every_ns % 1000000000u)},
+			  NULL);
+	}
+	share_free(share);
+	symbols_free(symbols);
+	symbol_sources_close(&sources);
+	return status;
+}
+
+static const struct option share_table[] = {
+	STORE_OPTION(struct send_options, store),
+	OPTION_TIME(struct send_options, every_ns, "every", "TIME",
+		    "go on, and look so often for what is new: 1m"),
+	{0},
+};
+
+static const struct option symbol_table[] = {
+	SYMBOL_OPTIONS(struct send_options, symbols),
+	{0},
+};
+
+static const struct option_group groups[] = {{NULL, share_table},
+					     {"Where names come from", symbol_table},
+					     {"Common options", folder_table},
+					     {0}};
+
+static const struct send_options defaults = {.common.data = DEFAULT_DATA};
+
+const struct command command_share = {
+	.name = "share",
+	.summary = "send sums to a data base that many collectors share",
+	.usage = "--store URL [OPTION...]",
+	.about =
+		"Sends what the streams of a folder allocated and had in use, by minute and\n"
+		"backtrace, to a data base of ClickHouse. Questions about the fleet are answered\n"
+		"from there (fleet --store, list --store), whichever collector has the streams.\n"
+		"What was sent before is not sent again. 'gather --store' does the same while it\n"
+		"gathers.\n",
+	.examples =
+		"  collector share --store clickhouse://heaps@db1/heapcast\n"
+		"  collector share --store 'clickhouse://heaps@db1,db2,db3/heapcast?cluster=heaps'\n"
+		"  collector fleet --store clickhouse://heaps@db1/heapcast\n",
+	.groups = groups,
+	.options_size = sizeof(struct send_options),
+	.defaults = &defaults,
+	.run = share_run,
+};

@@ -1,0 +1,156 @@
+/* Sends what is stored to the shared data base. See gather_share.h. */
+#include "collector/cli/run/gather_share.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/cli/program.h"
+#include "base/error.h"
+#include "collector/clickhouse/url.h"
+#include "collector/share/shared_open.h"
+#include "collector/symbols/symbols.h"
+#include "base/ban.h"
+
+/* Sums are by minute, so looking more often brings little. */
+#define PASS_SECONDS 5
+/* When the collector ends, its streams have ended, too, as far as it knows. One more pass sends the
+ * rest, if the data base is quick enough. */
+#define LAST_SECONDS 10
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* Says once that the data base is away, and once that it is there again. */
+static void tell_state(struct gather_share *g, int error, const struct share_report *r,
+		       const struct err_text *err)
+{
+	const char *why = error ? err_get(err, error) : r->why.text;
+
+	if (error == -ECANCELED)
+		return;
+	if ((error || r->waiting) && !g->away) {
+		program_printf(stderr,
+			       "collector gather: sums of %" PRIu64
+			       " stream%s wait until they can be sent (%" PRIu64
+			       " min at most so far): %s. The recordings keep them\n",
+			       r->waiting, plural(r->waiting), r->late_ns / 60000000000u, why);
+		g->away = true;
+	} else if (!error && !r->waiting && g->away) {
+		if (!g->quiet)
+			program_printf(stdout,
+				       "all sums are in the shared store again (%" PRIu64
+				       " of %" PRIu64 " stream%s)\n",
+				       r->sums, r->streams, plural(r->streams));
+		fflush(stdout);
+		g->away = false;
+	}
+}
+
+/* Waits for the next pass. Returns false if the collector ends. */
+static bool wait_for_pass(struct gather_share *g)
+{
+	struct timespec until;
+	bool goes_on;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PASS_SECONDS;
+	pthread_mutex_lock(&g->lock);
+	while (!g->stopping && pthread_cond_timedwait(&g->wake, &g->lock, &until) != ETIMEDOUT) {
+	}
+	goes_on = !g->stopping;
+	pthread_mutex_unlock(&g->lock);
+	return goes_on;
+}
+
+static void share_some(struct gather_share *g)
+{
+	struct share_report report;
+	struct err_text err = {0};
+	int r = share_pass(g->share, &report, &err);
+
+	tell_state(g, r, &report, &err);
+}
+
+static void *share_thread(void *context)
+{
+	struct gather_share *g = context;
+
+	do
+		share_some(g);
+	while (wait_for_pass(g));
+	share_some(g);
+	return NULL;
+}
+
+static int open_share(struct gather_share *g, const char *text, const char *data,
+		      struct err_text *err)
+{
+	cleanup(clickhouse_url_clear) struct clickhouse_url url;
+	const struct symbol_choice choice = {0};
+	int r = shared_url(text, &url, err);
+
+	if (!r)
+		r = symbol_sources_open(&g->sources, data, &choice, &g->symbols, err);
+	if (!r)
+		r = share_new(&(struct share_options){.data = data,
+						      .url = &url,
+						      .symbols = g->symbols},
+			      &g->share, err);
+	return r;
+}
+
+static void close_share(struct gather_share *g)
+{
+	share_free(g->share);
+	symbols_free(g->symbols);
+	symbol_sources_close(&g->sources);
+	*g = (struct gather_share){0};
+}
+
+int gather_share_start(struct gather_share *g, const char *url, const char *data, bool quiet,
+		       struct err_text *err)
+{
+	int r;
+
+	*g = (struct gather_share){.quiet = quiet};
+	if (!url)
+		return 0;
+	r = open_share(g, url, data, err);
+	if (r < 0) {
+		close_share(g);
+		return r;
+	}
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->wake, NULL);
+	r = -pthread_create(&g->thread, NULL, share_thread, g);
+	g->started = !r;
+	if (r < 0)
+		close_share(g);
+	return r ? err_set(err, r, "can't start a thread") : 0;
+}
+
+void gather_share_stop(struct gather_share *g)
+{
+	struct timespec until;
+
+	if (!g->started)
+		return;
+	pthread_mutex_lock(&g->lock);
+	g->stopping = true;
+	pthread_cond_signal(&g->wake);
+	pthread_mutex_unlock(&g->lock);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LAST_SECONDS;
+	if (pthread_timedjoin_np(g->thread, NULL, &until) == ETIMEDOUT) {
+		share_stop(g->share);
+		pthread_join(g->thread, NULL);
+	}
+	pthread_cond_destroy(&g->wake);
+	pthread_mutex_destroy(&g->lock);
+	close_share(g);
+}

@@ -1,0 +1,29 @@
+#pragma once
+/* The part of `collector gather` that sends what is stored to the data base that collectors share
+ * (--store), in a thread of its own. */
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "collector/cli/ask/symbol_sources.h"
+#include "collector/share/share.h"
+
+struct symbols;
+
+struct gather_share {
+	bool started, quiet;
+	struct share *share;
+	struct symbol_sources sources;
+	struct symbols *symbols;
+	pthread_t thread;
+	pthread_mutex_t lock; /* protects `stopping` */
+	pthread_cond_t wake;
+	bool stopping;
+	bool away; /* that nothing can be sent was said */
+};
+
+/* Starts the thread. `url` NULL: does nothing. Whether the data base can be reached is seen later.
+ * Returns 0, or a negative errno with a sentence: the URL is wrong, or libcurl is missing. */
+int gather_share_start(struct gather_share *share, const char *url, const char *data, bool quiet,
+		       struct err_text *err);
+/* Sends what is complete, waits for that at most some seconds, and frees all. */
+void gather_share_stop(struct gather_share *share);

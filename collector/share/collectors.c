@@ -1,0 +1,104 @@
+/* The collectors that share a data base. See collectors.h. */
+#include "collector/share/collectors.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/clickhouse/client.h"
+#include "collector/clickhouse/row_binary.h"
+#include "collector/clickhouse/shards.h"
+
+#include "base/ban.h"
+
+#define TEXT_BYTES_MAX 4096
+
+int collector_put(struct clickhouse *client, const struct shared_collector *c, struct err_text *err)
+{
+	cleanup(buf_done) struct buf row = {0};
+
+	row_put_u64(&row, c->number);
+	row_put_u64(&row, c->seen_ns);
+	row_put_text(&row, c->name);
+	row_put_text(&row, c->address);
+	if (buf_error(&row))
+		return buf_error(&row);
+	return clickhouse_insert(client, c->number % clickhouse_shards(client), "collectors",
+				 "collector, version, name, address", row.data, row.length, err);
+}
+
+static char *get_text(struct reader *r)
+{
+	size_t length = 0;
+	const char *bytes = row_get_bytes(r, TEXT_BYTES_MAX, &length);
+
+	return strndup(bytes ? bytes : "", bytes ? length : 0);
+}
+
+static int read_collectors(const struct buf *answer, struct shared_collector **list,
+			   uint32_t *count)
+{
+	struct reader r = reader_of(answer->data, answer->length);
+	uint32_t capacity = 0;
+
+	while (reader_more(&r)) {
+		struct shared_collector *c;
+
+		if (array_reserve(list, &capacity, (uint64_t)*count + 1, sizeof(**list)) < 0)
+			return -ENOMEM;
+		c = &(*list)[(*count)++];
+		c->number = row_get_u64(&r);
+		c->seen_ns = row_get_u64(&r);
+		c->name = get_text(&r);
+		c->address = get_text(&r);
+		if (!c->name || !c->address)
+			return -ENOMEM;
+	}
+	return reader_error(&r);
+}
+
+int shared_collectors(struct clickhouse *client, struct shared_collector **ret_list,
+		      size_t *ret_count, struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
+	struct shared_collector *list = NULL;
+	uint32_t count = 0;
+	int r = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD,
+			       "SELECT collector, version, name, address FROM collectors FINAL "
+			       "ORDER BY collector FORMAT RowBinary",
+			       &answer, err);
+
+	if (!r)
+		r = read_collectors(&answer, &list, &count);
+	if (r < 0) {
+		shared_collectors_free(list, count);
+		return r == -EBADMSG
+			       ? err_set(err, r, "the shared store's list of collectors is cut")
+			       : r;
+	}
+	*ret_list = list;
+	*ret_count = count;
+	return 0;
+}
+
+void shared_collectors_free(struct shared_collector *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(list[i].name);
+		free(list[i].address);
+	}
+	free(list);
+}
+
+const struct shared_collector *shared_collector_find(const struct shared_collector *list,
+						     size_t count, uint64_t number)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i].number == number)
+			return &list[i];
+	return NULL;
+}

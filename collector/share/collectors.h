@@ -1,0 +1,30 @@
+#pragma once
+/* The collectors that share a data base. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct clickhouse;
+struct err_text;
+
+struct shared_collector {
+	uint64_t number; /* in each stream's row */
+	char *name;	 /* of its host */
+	char *address;	 /* of its page, for others; "": it has none */
+	uint64_t seen_ns; /* when it sent last, since the epoch, by its clock */
+};
+
+/* Without a sign for so long, a collector is away. */
+#define COLLECTOR_AWAY_NS 180000000000u
+/* So often it gives one. */
+#define COLLECTOR_SIGN_NS 60000000000u
+
+/* Writes the collector's row, on the shard that has it. Returns 0 or an error of client.h. */
+int collector_put(struct clickhouse *client, const struct shared_collector *collector,
+		  struct err_text *err);
+/* Lists all, by number. The caller frees the list with shared_collectors_free. */
+int shared_collectors(struct clickhouse *client, struct shared_collector **ret_list,
+		      size_t *ret_count, struct err_text *err);
+void shared_collectors_free(struct shared_collector *list, size_t count);
+/* Returns the collector of that number, or NULL. */
+const struct shared_collector *shared_collector_find(const struct shared_collector *list,
+						     size_t count, uint64_t number);

@@ -1,0 +1,128 @@
+/* The way to one shard. See lane.h. */
+#include "collector/share/lane.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/clickhouse/shards.h"
+#include "collector/clickhouse/upkeep.h"
+#include "collector/share/columns.h"
+
+#include "base/ban.h"
+
+int lane_init(struct lane *lane, struct clickhouse *client, const char *folder, uint32_t shard,
+	      struct err_text *err)
+{
+	int r;
+
+	*lane = (struct lane){.client = client, .shard = shard};
+	if (asprintf(&lane->path, "%s/shard-%u", folder, shard) < 0) {
+		lane->path = NULL;
+		return -ENOMEM;
+	}
+	r = shipment_read(lane->path, &lane->shipment, err);
+	lane->on_its_way = !r;
+	return r == -ENOENT ? 0 : r;
+}
+
+void lane_done(struct lane *lane)
+{
+	free(lane->path);
+	dictionary_done(&lane->dictionary);
+	marks_done(&lane->marks);
+	shipment_done(&lane->shipment);
+	*lane = (struct lane){0};
+}
+
+/* Tells whether a part that was sent before has arrived. */
+static int part_arrived(const struct lane *lane, const struct shipment_part *part,
+			bool *ret_arrived, struct err_text *err)
+{
+	struct clickhouse_batch_found found = {0};
+	int r = clickhouse_batch_find(lane->client, lane->shard, part->batch, part->day, &found,
+				      err);
+
+	/* One INSERT of one partition arrives as a whole. */
+	*ret_arrived = !r && found.rows;
+	return r;
+}
+
+static int send_part(struct lane *lane, const struct shipment_part *part, struct err_text *err)
+{
+	bool sums = part->kind == SHIPMENT_SUMS, arrived = false;
+	int r = sums && lane->on_its_way ? part_arrived(lane, part, &arrived, err) : 0;
+
+	if (!r && !arrived)
+		r = clickhouse_insert(lane->client, lane->shard, sums ? "sums" : "streams",
+				      sums ? SUMS_COLUMNS : STREAMS_COLUMNS, part->data.data,
+				      part->data.length, err);
+	if (!r && sums)
+		lane->sums += part->rows;
+	return r;
+}
+
+static int send_rows(struct lane *lane, const char *table, const char *columns, struct buf *rows,
+		     struct err_text *err)
+{
+	int r = rows->length ? clickhouse_insert(lane->client, lane->shard, table, columns,
+						 rows->data, rows->length, err)
+			     : 0;
+
+	if (!r)
+		buf_clear(rows);
+	return r;
+}
+
+static int lane_try(struct lane *lane, struct err_text *err)
+{
+	int r = send_rows(lane, "frames", FRAMES_COLUMNS, &lane->dictionary.frame_rows, err);
+
+	if (!r)
+		r = send_rows(lane, "stacks", STACKS_COLUMNS, &lane->dictionary.stack_rows, err);
+	if (!r && !lane->on_its_way && lane->shipment.count)
+		r = shipment_write(&lane->shipment, lane->path, err);
+	for (uint32_t i = 0; !r && i < lane->shipment.count; i++) {
+		r = send_part(lane, &lane->shipment.parts[i], err);
+		lane->on_its_way |= r < 0;
+	}
+	return r;
+}
+
+static int lane_failed(struct lane *lane, int error, const struct err_text *err)
+{
+	lane->error = error;
+	lane->why = (struct err_text){0};
+	if (error)
+		err_set(&lane->why, error, "%s", err_get(err, error));
+	return error;
+}
+
+int lane_send(struct lane *lane)
+{
+	struct err_text err = {0};
+	bool was_written = lane->on_its_way || lane->shipment.count;
+
+	if (lane_failed(lane, lane_try(lane, &err), &err))
+		return lane->error;
+	if (was_written)
+		unlink(lane->path);
+	shipment_done(&lane->shipment);
+	lane->on_its_way = false;
+	return 0;
+}
+
+int lane_begin(struct lane *lane, uint64_t collector)
+{
+	struct err_text err = {0};
+	int r = lane_send(lane);
+
+	if (r < 0)
+		return r;
+	r = marks_read(&lane->marks, lane->client, lane->shard, collector, &err);
+	if (r == 1)
+		dictionary_forget(&lane->dictionary);
+	return lane_failed(lane, r == 1 ? 0 : r, &err);
+}

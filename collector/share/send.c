@@ -1,0 +1,315 @@
+/* Sends what is due of one stream. See send.h. */
+#include "collector/share/send.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/clickhouse/client.h"
+#include "collector/clickhouse/row_binary.h"
+#include "collector/clickhouse/shards.h"
+#include "collector/query/minutes.h"
+#include "collector/query/query.h"
+#include "collector/recording/recording.h"
+#include "collector/share/stack_ids.h"
+#include "collector/share/stream_row.h"
+
+#include "base/ban.h"
+
+#define MINUTES_A_DAY  1440
+#define MINUTES_A_HOUR 60
+#define MINUTES_MAX	(10 * 366 * MINUTES_A_DAY) /* of one recording */
+/* A day of so many rows may have too many sums for memory: it is sent by the hour. */
+#define ROWS_A_DAY (4u << 20)
+/* When so many rows wait in a lane, they are sent. */
+#define LANE_ROWS 200000
+
+DEFINE_CLEANUP(recording_close, struct recording *)
+DEFINE_CLEANUP(view_free, struct view *)
+
+/* A stream that is being sent. */
+struct sent_stream {
+	const struct sending *sending;
+	const struct stream_summary *stream;
+	struct recording *recording;
+	struct view *view;
+	struct stack_ids ids;
+	struct filter filter;
+	struct mark mark;
+	uint32_t first, end; /* minutes that are due */
+	bool again; /* all that it has is compared with what was sent, and the difference sent */
+};
+
+static uint32_t first_minute(const struct stream_summary *s)
+{
+	return minute_of(s->start_wall_ns);
+}
+
+/* The minutes before the one that holds the last data are complete. */
+static bool has_new_minute(const struct stream_summary *s, const struct mark *mark)
+{
+	uint32_t from = mark->sent_to ? mark->sent_to : first_minute(s);
+
+	return minute_of(s->start_wall_ns + s->last_ns) > from;
+}
+
+bool stream_is_due(const struct stream_summary *s, const struct mark *mark)
+{
+	if (mark->print != stream_row_print(s))
+		return true;
+	if (s->state == STREAM_LIVE)
+		return has_new_minute(s, mark);
+	return !mark->done || mark->last_ns != s->last_ns;
+}
+
+/* ---- rows ---- */
+
+static void put_sum(struct buf *out, const struct sent_stream *g, uint64_t batch,
+		    const struct minute_sum *m)
+{
+	row_put_day(out, m->minute / MINUTES_A_DAY);
+	row_put_u64(out, batch);
+	row_put_u64(out, g->sending->collector);
+	row_put_id(out, g->stream->id.bytes);
+	row_put_u32(out, m->minute);
+	row_put_u64(out, m->stack);
+	row_put_i64(out, m->allocated_units);
+	row_put_i64(out, m->allocated);
+	row_put_i64(out, m->units);
+	row_put_i64(out, m->bytes);
+}
+
+static int put_sums(struct sent_stream *g, const struct minutes *minutes)
+{
+	struct lane *lane = g->sending->lane;
+
+	for (uint32_t i = 0; i < minutes->count; i++) {
+		const struct minute_sum *m = &minutes->list[i];
+		struct shipment_part *part =
+			shipment_part(&lane->shipment, SHIPMENT_SUMS, lane->shard,
+				      m->minute / MINUTES_A_DAY);
+
+		if (!part)
+			return -ENOMEM;
+		put_sum(&part->data, g, part->batch, m);
+		shipment_row(&lane->shipment, part);
+		/* Sums of a foreign recording may overflow, and wrap around. */
+		(void)__builtin_add_overflow(g->mark.bytes, m->bytes, &g->mark.bytes);
+		(void)__builtin_add_overflow(g->mark.units, m->units, &g->mark.units);
+		if (buf_error(&part->data))
+			return buf_error(&part->data);
+	}
+	return 0;
+}
+
+static uint64_t next_version(const struct sending *sending)
+{
+	struct timespec now;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	*sending->version = ns > *sending->version ? ns : *sending->version + 1;
+	return *sending->version;
+}
+
+/* The stream's row says how far its sums have come, and follows them. */
+static int put_stream(const struct sent_stream *g)
+{
+	struct lane *lane = g->sending->lane;
+	struct shipment_part *part =
+		shipment_part(&lane->shipment, SHIPMENT_STREAMS, lane->shard, 0);
+	struct mark *mark = marks_of(&lane->marks, &g->stream->id);
+
+	if (!part || !mark)
+		return -ENOMEM;
+	stream_row_put(&part->data, g->stream, g->sending->collector, next_version(g->sending),
+		       &g->mark);
+	shipment_row(&lane->shipment, part);
+	*mark = g->mark;
+	return buf_error(&part->data);
+}
+
+/* ---- what was sent before ---- */
+
+static int parse_sent(const struct buf *answer, struct minutes *ret)
+{
+	struct reader r = reader_of(answer->data, answer->length);
+	int e = 0;
+
+	while (!e && reader_more(&r)) {
+		struct minute_sum sum = {.minute = row_get_u32(&r)};
+
+		sum.stack = row_get_u64(&r);
+		sum.allocated_units = row_get_i64(&r);
+		sum.allocated = row_get_i64(&r);
+		sum.units = row_get_i64(&r);
+		sum.bytes = row_get_i64(&r);
+		e = reader_error(&r) ? reader_error(&r) : minutes_add(ret, &sum);
+	}
+	return e;
+}
+
+static int read_sent(const struct sent_stream *g, uint32_t first, uint32_t end, struct minutes *ret,
+		     struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
+	char sql[512], id[STREAM_ID_TEXT];
+	int r;
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT minute, stack, sum(allocations), sum(allocated), sum(blocks), sum(bytes) "
+		 "FROM sums_local WHERE stream = unhex('%s') AND collector = %" PRIu64
+		 " AND minute >= %u AND minute < %u GROUP BY minute, stack FORMAT RowBinary",
+		 stream_id_format(id, &g->stream->id), g->sending->collector, first, end);
+	r = clickhouse_ask(g->sending->lane->client, g->sending->lane->shard, sql, &answer, err);
+	if (!r)
+		r = parse_sent(&answer, ret);
+	return r == -EBADMSG ? err_set(err, r, "the shared store's sums are cut") : r;
+}
+
+/* ---- the stream ---- */
+
+/* Adds the meaning of each backtrace, and puts its shared number in the place of its node. */
+static int name_stacks(const struct sent_stream *g, struct minutes *minutes)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < minutes->count; i++) {
+		uint32_t node = (uint32_t)minutes->list[i].stack;
+
+		r = dictionary_add(&g->sending->lane->dictionary, g->view, &g->ids, node);
+		minutes->list[i].stack = stack_id_of(&g->ids, node);
+	}
+	return r;
+}
+
+static int send_minutes(struct sent_stream *g, uint32_t first, uint32_t end, struct err_text *err)
+{
+	cleanup(minutes_done) struct minutes minutes = {0}, before = {0};
+	int r = query_minutes(g->view, &g->filter, g->stream->start_wall_ns, first, end, &minutes,
+			      err);
+
+	if (!r && !g->ids.count)
+		r = stack_ids_init(&g->ids, g->view);
+	if (!r)
+		r = name_stacks(g, &minutes);
+	if (!r && g->again)
+		r = read_sent(g, first, end, &before, err);
+	if (!r)
+		r = minutes_subtract(&minutes, &before);
+	if (r < 0)
+		return r;
+	minutes_sort(&minutes);
+	return put_sums(g, &minutes);
+}
+
+static uint32_t chunk_end(const struct sent_stream *g, uint32_t from)
+{
+	uint32_t chunk =
+		recording_rows(g->recording) > ROWS_A_DAY ? MINUTES_A_HOUR : MINUTES_A_DAY;
+	uint64_t end = ((uint64_t)from / chunk + 1) * chunk;
+
+	return end < g->end ? (uint32_t)end : g->end;
+}
+
+/* What the stream's row says after the minutes before `end` were sent. */
+static void move_mark(struct sent_stream *g, uint32_t end)
+{
+	uint64_t to = minute_start_ns(end), start = g->stream->start_wall_ns;
+	bool live = g->stream->state == STREAM_LIVE;
+
+	g->mark.sent_to = end;
+	g->mark.done = !live && end == g->end;
+	g->mark.last_ns = to > start ? to - start : 0;
+	if (g->mark.done || g->mark.last_ns > g->stream->last_ns)
+		g->mark.last_ns = g->stream->last_ns;
+	g->mark.print = stream_row_print(g->stream);
+}
+
+static int send_chunks(struct sent_stream *g, struct err_text *err)
+{
+	struct lane *lane = g->sending->lane;
+	int r = 0;
+
+	for (uint32_t from = g->first; !r && from < g->end;) {
+		uint32_t end = chunk_end(g, from);
+
+		r = send_minutes(g, from, end, err);
+		/* While all is compared, the row must not say that less was sent than before. */
+		if (!r && (!g->again || end == g->end)) {
+			move_mark(g, end);
+			r = put_stream(g);
+		}
+		if (!r && lane->shipment.rows >= LANE_ROWS)
+			r = lane_send(lane);
+		from = end;
+	}
+	return r;
+}
+
+/* Finds the minutes that are due. */
+static int find_minutes(struct sent_stream *g, struct err_text *err)
+{
+	uint64_t start = g->stream->start_wall_ns,
+		 watermark = recording_watermark_ns(g->recording);
+
+	if (g->stream->state == STREAM_LIVE) {
+		if (watermark > g->stream->last_ns)
+			watermark = g->stream->last_ns;
+		g->end = minute_of(start + watermark);
+	} else {
+		g->end = minute_of(start + g->stream->last_ns) + 1;
+		g->again = g->mark.sent_to;
+	}
+	g->first = g->mark.sent_to && !g->again ? g->mark.sent_to : first_minute(g->stream);
+	if (g->first > g->end)
+		g->first = g->end;
+	return g->end - g->first <= MINUTES_MAX
+		       ? 0
+		       : err_set(err, -EINVAL, "it says that it took longer than ten years");
+}
+
+static int read_and_send(struct sent_stream *g, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(g->sending->store, &g->stream->id);
+	int r = path ? recording_open(path, NULL, NULL, &g->recording, err) : -ENOMEM;
+
+	if (!r)
+		r = view_new(g->recording, g->sending->symbols, &g->view, err);
+	if (r < 0)
+		return r;
+	filter_init(&g->filter);
+	g->filter.cancel.asked = g->sending->stopped;
+	r = find_minutes(g, err);
+	return r ? r : send_chunks(g, err);
+}
+
+int stream_send(const struct sending *sending, const struct stream_summary *stream,
+		struct err_text *err)
+{
+	struct mark *mark = marks_of(&sending->lane->marks, &stream->id);
+	struct sent_stream g = {.sending = sending, .stream = stream};
+	bool sums;
+	int r = 0;
+
+	if (!mark)
+		return -ENOMEM;
+	g.mark = *mark;
+	sums = stream->state == STREAM_LIVE ? has_new_minute(stream, mark)
+					    : !mark->done || mark->last_ns != stream->last_ns;
+	if (sums)
+		r = read_and_send(&g, err);
+	if (!r && (!sums || g.first == g.end)) {
+		g.mark.print = stream_row_print(stream);
+		r = put_stream(&g);
+	}
+	view_free(g.view);
+	recording_close(g.recording);
+	stack_ids_done(&g.ids);
+	return r;
+}

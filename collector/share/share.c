@@ -1,0 +1,344 @@
+/* Shares what is stored. See share.h. */
+#include "collector/share/share.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "collector/catalogue/store.h"
+#include "collector/clickhouse/client.h"
+#include "collector/clickhouse/shards.h"
+#include "collector/query/minutes.h"
+#include "collector/share/collectors.h"
+#include "collector/share/lane.h"
+#include "collector/share/send.h"
+#include "collector/share/stream_row.h"
+
+#include "base/ban.h"
+
+#define FOLDER "share"
+#define ID_FILE "collector"
+
+DEFINE_CLEANUP(store_close, struct store *)
+
+struct share {
+	struct share_options options;
+	char *data, *folder;
+	struct clickhouse *client;
+	uint64_t collector; /* our number, among those that share */
+	uint64_t version;
+	uint64_t sign_ns; /* when our row was written last */
+	char *address;
+	struct lane *lanes; /* by shard */
+	size_t lane_count;
+	atomic_bool stopped;
+};
+
+/* One pass. */
+struct share_pass {
+	struct share *share;
+	struct store *store;
+	struct stream_summary *streams;
+	size_t count;
+	struct share_report *report;
+};
+
+/* ---- who we are ---- */
+
+static int read_number(const char *path, uint64_t *ret_number)
+{
+	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32] = "", *end;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	*ret_number = strtoull(text, &end, 16);
+	return n >= 16 && end == text + 16 && *ret_number ? 0 : -EBADMSG;
+}
+
+static int write_number(const char *path, uint64_t *ret_number)
+{
+	cleanup(cleanup_close) int fd = -1;
+	char text[32];
+	int length;
+
+	if (getrandom(ret_number, sizeof(*ret_number), 0) != sizeof(*ret_number))
+		return -EIO;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	length = snprintf(text, sizeof(text), "%016llx\n", (unsigned long long)*ret_number);
+	return write(fd, text, (size_t)length) == length && fsync(fd) == 0 ? 0 : -EIO;
+}
+
+/* The number stays with the folder: what was sent is known by it. */
+static int find_number(struct share *share, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = NULL;
+	int r;
+
+	if (asprintf(&path, "%s/" ID_FILE, share->folder) < 0)
+		return -ENOMEM;
+	r = read_number(path, &share->collector);
+	if (r == -ENOENT)
+		r = write_number(path, &share->collector);
+	if (r == -EBADMSG)
+		return err_set(err, r, "%s does not hold 16 hexadecimal digits", path);
+	return r ? err_set(err, r, "can't keep a number in %s: %s", path, strerror(-r)) : 0;
+}
+
+static int make_folder(struct share *share, struct err_text *err)
+{
+	if (asprintf(&share->folder, "%s/" FOLDER, share->data) < 0) {
+		share->folder = NULL;
+		return -ENOMEM;
+	}
+	if (mkdir(share->folder, 0700) < 0 && errno != EEXIST)
+		return err_set(err, -errno, "can't make %s: %s", share->folder, strerror(errno));
+	return find_number(share, err);
+}
+
+int share_new(const struct share_options *options, struct share **ret_share, struct err_text *err)
+{
+	struct share *share = calloc(1, sizeof(*share));
+	int r;
+
+	if (!share)
+		return -ENOMEM;
+	share->options = *options;
+	share->options.url = NULL;
+	share->data = strdup(options->data);
+	share->address = strdup(options->address ? options->address : "");
+	r = share->data && share->address ? make_folder(share, err) : -ENOMEM;
+	if (!r)
+		r = clickhouse_open(options->url, &share->client, err);
+	if (r < 0) {
+		share_free(share);
+		return r;
+	}
+	*ret_share = share;
+	return 0;
+}
+
+static void free_lanes(struct share *share)
+{
+	for (size_t i = 0; i < share->lane_count; i++)
+		lane_done(&share->lanes[i]);
+	free(share->lanes);
+	share->lanes = NULL;
+	share->lane_count = 0;
+}
+
+void share_free(struct share *share)
+{
+	if (!share)
+		return;
+	free_lanes(share);
+	clickhouse_close(share->client);
+	free(share->folder);
+	free(share->data);
+	free(share->address);
+	free(share);
+}
+
+void share_stop(struct share *share)
+{
+	atomic_store(&share->stopped, true);
+	clickhouse_stop(share->client);
+}
+
+/* ---- lanes ---- */
+
+static int make_lanes(struct share *share, struct err_text *err)
+{
+	size_t shards = clickhouse_shards(share->client);
+	int r = 0;
+
+	share->lanes = calloc(shards, sizeof(*share->lanes));
+	if (!share->lanes)
+		return -ENOMEM;
+	while (!r && share->lane_count < shards) {
+		struct lane *lane = &share->lanes[share->lane_count];
+
+		r = lane_init(lane, share->client, share->folder, (uint32_t)share->lane_count, err);
+		share->lane_count++;
+	}
+	if (r < 0)
+		free_lanes(share);
+	return r;
+}
+
+/* Returns an error if no shard can be written to. */
+static int begin_lanes(struct share *share, struct err_text *err)
+{
+	size_t open = 0;
+	int r = share->lane_count ? 0 : clickhouse_prepare(share->client, err);
+
+	if (!r && !share->lane_count)
+		r = make_lanes(share, err);
+	for (size_t i = 0; !r && i < share->lane_count; i++)
+		open += !lane_begin(&share->lanes[i], share->collector);
+	if (r < 0 || open)
+		return r;
+	return err_set(err, share->lanes[0].error, "%s", share->lanes[0].why.text);
+}
+
+static struct lane *lane_of(const struct share *share, const struct stream_summary *s)
+{
+	return &share->lanes[clickhouse_shard_of(s->id.bytes, share->lane_count)];
+}
+
+/* Others learn that we are there. Sums go on also where this fails. */
+static void give_sign(struct share *share)
+{
+	struct shared_collector self = {.number = share->collector, .address = share->address};
+	char host[256] = "";
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	self.seen_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	if (share->sign_ns && self.seen_ns - share->sign_ns < COLLECTOR_SIGN_NS)
+		return;
+	gethostname(host, sizeof(host) - 1);
+	self.name = host;
+	if (!collector_put(share->client, &self, NULL))
+		share->sign_ns = self.seen_ns;
+}
+
+/* ---- a pass ---- */
+
+static void keep_first(struct err_text *text, const char *why)
+{
+	if (!*text->text)
+		err_set(text, -EIO, "%s", why);
+}
+
+static void note_waiting(struct share_pass *p, const struct stream_summary *s,
+			 const struct mark *mark, const char *why)
+{
+	uint64_t end = s->start_wall_ns + s->last_ns,
+		 from = mark->sent_to ? minute_start_ns(mark->sent_to) : s->start_wall_ns,
+		 late = end > from ? end - from : 0;
+
+	p->report->waiting++;
+	p->report->late_ns = late > p->report->late_ns ? late : p->report->late_ns;
+	keep_first(&p->report->why, why);
+}
+
+static int pass_stream(struct share_pass *p, const struct stream_summary *s)
+{
+	struct share *share = p->share;
+	struct lane *lane = lane_of(share, s);
+	struct mark *mark = marks_of(&lane->marks, &s->id);
+	const struct sending sending = {.store = p->store,
+					.symbols = share->options.symbols,
+					.lane = lane,
+					.collector = share->collector,
+					.version = &share->version,
+					.stopped = &share->stopped};
+	struct err_text err = {0};
+	int r;
+
+	if (!mark)
+		return -ENOMEM;
+	if (!stream_is_due(s, mark)) {
+		p->report->streams++;
+		return 0;
+	}
+	r = lane->error ? 0 : stream_send(&sending, s, &err);
+	if (r == -ENOMEM || r == -ECANCELED)
+		return r;
+	if (lane->error)
+		note_waiting(p, s, marks_of(&lane->marks, &s->id), lane->why.text);
+	else if (r < 0) {
+		p->report->unread++;
+		keep_first(&p->report->unread_why, err_get(&err, r));
+	} else
+		p->report->streams++;
+	return 0;
+}
+
+static int pass_streams(struct share_pass *p)
+{
+	const struct share_options *o = &p->share->options;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < p->count; i++) {
+		if (atomic_load(&p->share->stopped))
+			return -ECANCELED;
+		if (o->progress)
+			o->progress(o->progress_context, i, p->count);
+		if (!p->streams[i].is_snapshot)
+			r = pass_stream(p, &p->streams[i]);
+	}
+	if (o->progress)
+		o->progress(o->progress_context, p->count, p->count);
+	return r;
+}
+
+static void end_lanes(struct share_pass *p)
+{
+	struct share *share = p->share;
+
+	for (size_t i = 0; i < share->lane_count; i++) {
+		struct lane *lane = &share->lanes[i];
+
+		if (!lane->error && lane_send(lane)) {
+			p->report->waiting++;
+			keep_first(&p->report->why, lane->why.text);
+		}
+		p->report->sums += lane->sums;
+		lane->sums = 0;
+	}
+}
+
+/* If no shard can be reached, all that is due waits. */
+static void note_all_waiting(struct share_pass *p, const char *why)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const struct stream_summary *s = &p->streams[i];
+		const struct mark nothing = {0};
+		struct mark *mark = p->share->lane_count
+					    ? marks_of(&lane_of(p->share, s)->marks, &s->id)
+					    : NULL;
+
+		if (!s->is_snapshot && stream_is_due(s, mark ? mark : &nothing))
+			note_waiting(p, s, mark ? mark : &nothing, why);
+	}
+}
+
+int share_pass(struct share *share, struct share_report *ret_report, struct err_text *err)
+{
+	cleanup(cleanup_store_close) struct store *store = NULL;
+	struct share_pass p = {.share = share, .report = ret_report};
+	int r = store_open(share->data, STORE_READ, &store, err);
+
+	*ret_report = (struct share_report){0};
+	p.store = store;
+	if (!r)
+		r = store_list_quickly(store, &p.streams, &p.count, err);
+	if (r < 0)
+		return r;
+	r = begin_lanes(share, err);
+	if (r < 0)
+		note_all_waiting(&p, err_get(err, r));
+	if (!r)
+		give_sign(share);
+	if (!r)
+		r = pass_streams(&p);
+	if (!r)
+		end_lanes(&p);
+	store_list_free(p.streams, p.count);
+	return r == -ECANCELED ? err_set(err, r, "it was stopped") : r;
+}

@@ -1,0 +1,57 @@
+#pragma once
+/*
+ * Shares what a collector has stored with others, in a data base of ClickHouse: what its streams
+ * are, and their sums by minute and backtrace. Any collector, and any command, answers questions
+ * about the fleet from there (shared_source.h).
+ *
+ *	recordings -> query_minutes -> rows, numbered by content	 (stack_ids.h, dictionary.h)
+ *		   -> a shipment per shard, on disk until it has arrived (shipment.h, lane.h)
+ *		   -> sums, streams, stacks, frames			 (clickhouse/schema.h)
+ *
+ * How far a stream has been sent stands in the data base itself, in the stream's row. So nothing is
+ * sent twice, and a data base that was made anew gets all again. While it is away, recordings wait
+ * in the store as they are: that is the whole backlog, and `gather --keep-size` bounds it.
+ *
+ * A minute is sent once it is complete, or the stream has ended. What is learned later (a gap that
+ * hides ends, a free that came late) is corrected when the stream has ended.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct clickhouse_url;
+struct share;
+struct symbols;
+
+struct share_options {
+	const char *data; /* the store's folder */
+	const struct clickhouse_url *url;
+	struct symbols *symbols; /* names for what is sent; may be NULL */
+	/* Address of the collector's page, as others reach it; NULL: none. */
+	const char *address;
+	/* Is told how many of `of` streams are done in this pass. May be NULL. */
+	void (*progress)(void *context, uint64_t done, uint64_t of);
+	void *progress_context;
+};
+
+/* What a pass has done, and what is left. */
+struct share_report {
+	uint64_t streams; /* that are sent as far as they have come */
+	uint64_t waiting; /* streams with something that could not be sent */
+	uint64_t sums;	  /* rows that were sent */
+	uint64_t unread;  /* streams that can't be read */
+	uint64_t late_ns; /* how old the oldest complete minute is that waits; 0: none waits */
+	struct err_text why, unread_why; /* of the first of them; "": none */
+};
+
+/* Copies what the options point to, but for the symbols. Returns 0, or a negative errno with a
+ * sentence. */
+int share_new(const struct share_options *options, struct share **ret_share, struct err_text *err);
+void share_free(struct share *share);
+/* Sends all that is due. Returns 0, also if some could not be sent (ret_report->waiting); -ECANCELED;
+ * or another negative errno with a sentence: nothing could be sent. May be called again. */
+int share_pass(struct share *share, struct share_report *ret_report, struct err_text *err);
+/* Ends the pass that another thread is in, and all later ones. */
+void share_stop(struct share *share);

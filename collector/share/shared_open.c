@@ -1,0 +1,36 @@
+/* Opens the data base that collectors share. See shared_open.h. */
+#include "collector/share/shared_open.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/clickhouse/client.h"
+#include "collector/clickhouse/shards.h"
+
+#include "base/ban.h"
+
+int shared_url(const char *text, struct clickhouse_url *ret_url, struct err_text *err)
+{
+	int r = clickhouse_url_parse(text, ret_url, err);
+
+	return r ? r : clickhouse_url_password(ret_url, getenv(CLICKHOUSE_PASSWORD_VARIABLE), err);
+}
+
+int shared_open(const char *text, struct clickhouse **ret_client, struct err_text *err)
+{
+	cleanup(clickhouse_url_clear) struct clickhouse_url url;
+	struct clickhouse *client = NULL;
+	int r = shared_url(text, &url, err);
+
+	if (!r)
+		r = clickhouse_open(&url, &client, err);
+	if (!r)
+		r = clickhouse_prepare(client, err);
+	if (r < 0) {
+		clickhouse_close(client);
+		return r;
+	}
+	*ret_client = client;
+	return 0;
+}

@@ -1,0 +1,196 @@
+/* Lists the streams of all collectors. See shared_streams.h. */
+#include "collector/share/shared_streams.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/catalogue/select.h"
+#include "collector/catalogue/store.h"
+#include "collector/clickhouse/client.h"
+#include "collector/clickhouse/row_binary.h"
+#include "collector/clickhouse/shards.h"
+#include "collector/query/minutes.h"
+
+#include "base/ban.h"
+
+#define TEXT_BYTES_MAX (1u << 20)
+
+/* A row of one collector is later than another of the same stream if its version is higher. */
+static const char question[] =
+	"SELECT stream, name, executable, command_line, host, architecture, board, cgroup, build, "
+	"tags, incomplete, pid, start_wall_ns, last_ns, events, recording_bytes, in_use_bytes, "
+	"in_use_blocks, state, is_snapshot, collector FROM streams FINAL WHERE sent_to > 0 "
+	"ORDER BY stream, version FORMAT RowBinary";
+
+struct listing {
+	struct stream_summary *list;
+	uint64_t *owners; /* by stream */
+	uint32_t count, capacity, owners_capacity;
+};
+
+static char *get_text(struct reader *r)
+{
+	size_t length = 0;
+	const char *bytes = row_get_bytes(r, TEXT_BYTES_MAX, &length);
+
+	return strndup(bytes ? bytes : "", bytes ? length : 0);
+}
+
+static bool has_texts(const struct stream_summary *s)
+{
+	return s->name && s->executable && s->command_line && s->host && s->architecture &&
+	       s->labels.board && s->labels.cgroup && s->labels.build && s->labels.tags &&
+	       s->incomplete;
+}
+
+static void get_texts(struct reader *r, struct stream_summary *s)
+{
+	s->name = get_text(r);
+	s->executable = get_text(r);
+	s->command_line = get_text(r);
+	s->host = get_text(r);
+	s->architecture = get_text(r);
+	s->labels.board = get_text(r);
+	s->labels.cgroup = get_text(r);
+	s->labels.build = get_text(r);
+	s->labels.tags = get_text(r);
+	s->incomplete = get_text(r);
+}
+
+/* A stream that has moved may have freed more than one collector knows of. */
+static uint64_t not_negative(int64_t value)
+{
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static int get_row(struct reader *r, struct stream_summary *s, uint64_t *ret_owner)
+{
+	uint8_t state;
+
+	*s = (struct stream_summary){0};
+	row_get_id(r, s->id.bytes);
+	get_texts(r, s);
+	s->pid = row_get_u32(r);
+	s->start_wall_ns = row_get_u64(r);
+	s->last_ns = row_get_u64(r);
+	s->events = row_get_u64(r);
+	s->recording_bytes = row_get_u64(r);
+	s->in_use_bytes = not_negative(row_get_i64(r));
+	s->in_use_blocks = not_negative(row_get_i64(r)) / MINUTE_UNIT;
+	state = row_get_u8(r);
+	s->is_snapshot = row_get_u8(r);
+	*ret_owner = row_get_u64(r);
+	if (state > STREAM_INTERRUPTED || reader_error(r))
+		return -EBADMSG;
+	s->state = state;
+	return has_texts(s) ? 0 : -ENOMEM;
+}
+
+/* Takes what an earlier collector had of the stream into the row of the later one. */
+static void join_rows(struct stream_summary *late, const struct stream_summary *early)
+{
+	uint64_t end = late->start_wall_ns + late->last_ns,
+		 early_end = early->start_wall_ns + early->last_ns;
+
+	if (early->start_wall_ns < late->start_wall_ns)
+		late->start_wall_ns = early->start_wall_ns;
+	late->last_ns = (end > early_end ? end : early_end) - late->start_wall_ns;
+	late->events += early->events;
+	late->recording_bytes += early->recording_bytes;
+	late->in_use_bytes += early->in_use_bytes;
+	late->in_use_blocks += early->in_use_blocks;
+}
+
+static int add_row(struct listing *l, struct reader *r)
+{
+	struct stream_summary *s;
+	int e;
+
+	if (array_reserve(&l->list, &l->capacity, (uint64_t)l->count + 1, sizeof(*l->list)) < 0 ||
+	    array_reserve(&l->owners, &l->owners_capacity, (uint64_t)l->count + 1,
+			  sizeof(*l->owners)) < 0)
+		return -ENOMEM;
+	s = &l->list[l->count];
+	e = get_row(r, s, &l->owners[l->count++]);
+	if (!e && l->count > 1 && !memcmp(&s[-1].id, &s->id, sizeof(s->id))) {
+		struct stream_summary early = s[-1];
+
+		join_rows(s, &early);
+		s[-1] = *s;
+		*s = early;
+		l->owners[l->count - 2] = l->owners[l->count - 1];
+		store_list_drop(l->list, l->count - 1, l->count);
+		l->count--;
+	}
+	return e;
+}
+
+static int read_rows(struct listing *l, const struct buf *answer)
+{
+	struct reader r = reader_of(answer->data, answer->length);
+	int e = 0;
+
+	while (!e && reader_more(&r))
+		e = add_row(l, &r);
+	return e ? e : reader_error(&r);
+}
+
+static void choose(struct listing *l, const struct selector *selector)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct stream_summary s = l->list[i];
+
+		if (!selector_matches(selector, &s))
+			continue;
+		l->list[i] = l->list[kept];
+		l->owners[kept] = l->owners[i];
+		l->list[kept++] = s;
+	}
+	store_list_drop(l->list, kept, l->count);
+	l->count = kept;
+}
+
+int shared_streams_owned(struct clickhouse *client, const char *select,
+			 struct stream_summary **ret_list, uint64_t **ret_owners, size_t *ret_count,
+			 struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
+	struct selector *selector = NULL;
+	struct listing l = {0};
+	int r = select ? selector_parse(select, &selector, err) : 0;
+
+	if (!r)
+		r = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD, question, &answer, err);
+	if (!r)
+		r = read_rows(&l, &answer);
+	if (!r && selector)
+		choose(&l, selector);
+	selector_free(selector);
+	if (r < 0) {
+		store_list_free(l.list, l.count);
+		free(l.owners);
+		return r == -EBADMSG ? err_set(err, r, "the shared store's list of streams is cut")
+				     : r;
+	}
+	*ret_list = l.list;
+	*ret_owners = l.owners;
+	*ret_count = l.count;
+	return 0;
+}
+
+int shared_streams(struct clickhouse *client, const char *select, struct stream_summary **ret_list,
+		   size_t *ret_count, struct err_text *err)
+{
+	uint64_t *owners = NULL;
+	int r = shared_streams_owned(client, select, ret_list, &owners, ret_count, err);
+
+	free(owners);
+	return r;
+}

@@ -1,0 +1,50 @@
+#pragma once
+/*
+ * What is on its way to the shared store: parts, each one INSERT into one table of one shard. A
+ * shipment is written to a file before it is sent, and the file is removed when all parts have
+ * arrived. So whoever takes it up after a crash sends the same bytes again, under the same number
+ * of the batch, and asks before whether they are there.
+ *
+ *	sums	  rows of one day (a partition), so that they appear together or not at all
+ *	streams	  what is known of streams, and how far their sums have been sent: after the sums
+ *
+ * The file:
+ *	"hcship" NUL 1 | length 8 | parts | XXH3 of the parts 8
+ *	a part:	kind 1 | shard 4 | day 4 | batch 8 | rows 8 | length 8 | rows in RowBinary
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct err_text;
+
+enum shipment_kind { SHIPMENT_SUMS, SHIPMENT_STREAMS, SHIPMENT_KINDS };
+
+struct shipment_part {
+	enum shipment_kind kind;
+	uint32_t shard;
+	uint32_t day;	/* sums: days since the epoch */
+	uint64_t batch; /* sums: a random number, in each of the rows */
+	uint64_t rows;
+	struct buf data;
+};
+
+struct shipment {
+	struct shipment_part *parts;
+	uint32_t count, capacity;
+	uint64_t rows; /* of all parts */
+};
+
+void shipment_done(struct shipment *shipment);
+/* Returns the part that more rows belong to, or NULL without memory or random numbers. It is valid
+ * until the next call. The caller appends a row, and calls shipment_row. */
+struct shipment_part *shipment_part(struct shipment *shipment, enum shipment_kind kind,
+				    uint32_t shard, uint32_t day);
+void shipment_row(struct shipment *shipment, struct shipment_part *part);
+
+/* Writes the file and makes it durable. Returns 0 or a negative errno with a sentence. */
+int shipment_write(const struct shipment *shipment, const char *path, struct err_text *err);
+/* Returns 0; -ENOENT if there is no file; -EBADMSG with a sentence if it is damaged; or another
+ * negative errno. */
+int shipment_read(const char *path, struct shipment *ret_shipment, struct err_text *err);

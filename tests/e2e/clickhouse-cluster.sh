@@ -1,0 +1,75 @@
+#!/bin/bash
+# Sums that collectors share, in a cluster of ClickHouse: two shards, of which one has a replica. A server of each kind is killed while
+# sums are sent, and comes back: answers are those of the recordings, byte for byte, nothing is there twice, the replicas agree, and a
+# shard that is away is said. Two collectors send at the same time.
+. "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-clickhouse.sh"
+clickhouse_need cluster
+need cmp
+clickhouse_cluster
+store="clickhouse://default@$(clickhouse_hosts)/heaps?cluster=heap"
+
+# Two collectors with 30 boards each, and both folders in one, which is what all answers are compared with.
+"$BUILD/tests/made-fleet" "$T/all" 60 30 64 7 build >"$T/made"
+for part in a b; do mkdir -p "$T/$part/streams"; done
+count=0
+for stream in "$T"/all/streams/*; do
+	count=$((count + 1))
+	[ $((count % 2)) = 0 ] && part=a || part=b
+	cp -r "$stream" "$T/$part/streams/"
+done
+"$COLLECTOR" fleet --data "$T/all" --step 1m --json >"$T/recordings.json"
+
+share() { # FOLDER
+	"$COLLECTOR" share --data "$T/$1" --store "$store" >>"$T/share.$1" 2>&1
+}
+trouble() { # SERVER
+	local status_a=0 status_b=0 a b
+	share a & a=$!
+	share b & b=$!
+	sleep "0.$((RANDOM % 4 + 1))"
+	clickhouse_kill "$1"
+	wait $a || status_a=$?
+	wait $b || status_b=$?
+	[[ "$status_a$status_b" =~ ^[03][03]$ ]] || fail "senders end with $status_a and $status_b: $(cat "$T"/share.?)"
+}
+# What shard 2 says of itself while it is away.
+away() {
+	local status=0
+	"$COLLECTOR" fleet --store "$store" --step 1m >"$T/away" 2>&1 || status=$?
+	[ $status = 3 ] || fail "fleet without a shard ends with $status: $(cat "$T/away")"
+	assert_contains "fleet without a shard" "$T/away" "$(clickhouse_hosts 3)"
+}
+same_answers() {
+	"$COLLECTOR" fleet --store "$store" --step 1m --json >"$T/shared.json"
+	cmp "$T/recordings.json" "$T/shared.json" || fail "fleet says something else than the recordings"
+}
+
+trouble 1
+clickhouse_start 1
+trouble 3
+away
+share a && share b && fail "a shard is away, and the senders do not say so"
+assert_contains "a sender without a shard" "$T/share.a" "wait here"
+clickhouse_start 3
+trouble 2
+share a || fail "with one replica of each shard: $(cat "$T/share.a")"
+share b || fail "with one replica of each shard: $(cat "$T/share.b")"
+same_answers
+clickhouse_start 2
+share a && share b
+same_answers
+
+# Each stream's sums are on one shard, once; both replicas of the first shard have the same.
+contents() { # SERVER
+	clickhouse_sql "$1" "SELECT count(), uniqExact(stream), uniqExact(stream, minute, stack),
+		sum(cityHash64(stream, minute, stack, allocations, allocated, blocks, bytes)) FROM heaps.sums_local"
+}
+clickhouse_sql 1 "SYSTEM SYNC REPLICA heaps.sums_local" >"$T/sync" 2>&1 || true
+clickhouse_sql 2 "SYSTEM SYNC REPLICA heaps.sums_local" >"$T/sync" 2>&1 || true
+one=$(contents 1) two=$(contents 2) three=$(contents 3)
+[ "$one" = "$two" ] || fail "replicas differ: $one; $two"
+read -r rows streams places _ <<<"$one"
+read -r rows_3 streams_3 places_3 _ <<<"$three"
+[ "$rows" = "$places" ] && [ "$rows_3" = "$places_3" ] || fail "sums are there twice: $one; $three"
+[ $((streams + streams_3)) = 60 ] && [ "$streams" -gt 5 ] && [ "$streams_3" -gt 5 ] || fail "streams by shard: $streams, $streams_3"

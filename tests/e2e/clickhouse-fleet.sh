@@ -1,0 +1,67 @@
+#!/bin/bash
+# Sums that collectors share, in a real ClickHouse: comparisons of a fleet from there are those of the recordings, byte for byte; also
+# after the server, and whoever sends, were killed again and again while sums were sent: nothing is missing, and nothing there twice.
+. "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-clickhouse.sh"
+clickhouse_need
+need cmp
+clickhouse_one
+at="clickhouse://default@$(clickhouse_hosts)"
+boards=60 minutes=30
+[ -z "${HEAPCAST_TEST_FULL-}" ] || boards=200 minutes=120
+
+"$BUILD/tests/made-fleet" "$T/data" $boards $minutes 64 7 build >"$T/made"
+
+# What is in a data base: numbers of rows, and a sum over all that they say.
+contents() { # DATABASE
+	clickhouse_sql 1 "SELECT count(), sum(cityHash64(stream, minute, stack, allocations, allocated, blocks, bytes)),
+		(SELECT count() FROM $1.streams FINAL WHERE done = 1), (SELECT count() FROM $1.stacks FINAL) FROM $1.sums"
+}
+
+same_answers() { # DATABASE
+	local question
+	for question in "--step 1m" "--step 5m --last 20m" "--step 1m --align start" "--step 2m --select host=gw-0*"; do
+		# shellcheck disable=SC2086 # words
+		"$COLLECTOR" fleet --data "$T/data" $question --json >"$T/recordings.json"
+		# shellcheck disable=SC2086
+		"$COLLECTOR" fleet --store "$at/$1" $question --json >"$T/shared.json"
+		cmp "$T/recordings.json" "$T/shared.json" || fail "fleet $question says something else than the recordings"
+		grep -q '"findings":\[{' "$T/shared.json" || [ "$question" != "--step 1m" ] || fail "the planted growth is not found"
+	done
+	"$COLLECTOR" list --data "$T/data" --json | jq -S '.streams[] | del(.recording_bytes)' >"$T/recordings.list"
+	"$COLLECTOR" list --store "$at/$1" --json | jq -S '.streams | sort_by(.start_wall_ns, .id)[] | del(.recording_bytes)' >"$T/shared.list"
+	cmp <(sort "$T/recordings.list") <(sort "$T/shared.list") || fail "list says something else than the recordings"
+}
+
+# Without trouble.
+"$COLLECTOR" share --data "$T/data" --store "$at/calm" >"$T/share" 2>"$T/share.err"
+assert_contains "the first pass" "$T/share" "$boards streams up to date, "
+same_answers calm
+"$COLLECTOR" share --data "$T/data" --store "$at/calm" >"$T/again"
+assert_contains "another pass" "$T/again" "$boards streams up to date, 0 sums sent"
+calm=$(contents calm)
+
+# With trouble: the server is killed while sums are sent, and so is the sender.
+killed=0 broken=0
+for round in 1 2 3 4 5 6 7 8; do
+	"$COLLECTOR" share --data "$T/data" --store "$at/rough" >"$T/rough.$round" 2>&1 &
+	sender=$!
+	sleep "0.$((RANDOM % 6 + 1))"
+	if [ $((round % 2)) = 1 ]; then
+		clickhouse_kill 1
+		status=0
+		wait $sender || status=$?
+		[ $status = 0 ] || [ $status = 3 ] || fail "a sender whose server is killed ends with $status: $(cat "$T/rough.$round")"
+		broken=$((broken + (status == 3)))
+		clickhouse_start 1
+	else
+		kill -9 $sender 2>/dev/null && killed=$((killed + 1))
+		wait $sender 2>/dev/null || true
+	fi
+done
+"$COLLECTOR" share --data "$T/data" --store "$at/rough" >"$T/rough" 2>&1
+echo "broken $broken times, killed $killed times"
+rough=$(contents rough)
+[ "$calm" = "$rough" ] || fail "other sums after trouble: $rough, not $calm"
+same_answers rough
+[ -z "$(ls "$T/data/share" | grep shard)" ] || fail "what was sent is still in $T/data/share: $(ls "$T/data/share")"
