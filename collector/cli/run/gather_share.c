@@ -10,12 +10,14 @@
 #include "base/cli/program.h"
 #include "base/error.h"
 #include "collector/clickhouse/url.h"
+#include "collector/query/minutes.h"
 #include "collector/share/shared_open.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 
 /* Sums are by minute, so looking more often brings little. */
 #define PASS_SECONDS 5
+#define FAILED_LEAST 2 /* passes, to be told of */
 /* When the collector ends, its streams have ended, too, as far as it knows. One more pass sends the
  * rest, if the data base is quick enough. */
 #define LAST_SECONDS 10
@@ -25,22 +27,37 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-/* Says once that the data base is away, and once that it is there again. */
+static void tell_away(const struct share_report *r, const char *why)
+{
+	char late[48] = "";
+
+	if (r->late_ns >= MINUTE_NS)
+		snprintf(late, sizeof(late), ", of up to %" PRIu64 " min", r->late_ns / MINUTE_NS);
+	if (r->waiting)
+		program_printf(stderr,
+			       "collector gather: sums of %" PRIu64
+			       " stream%s%s wait until they can be sent: %s. The recordings keep "
+			       "them\n",
+			       r->waiting, plural(r->waiting), late, why);
+	else
+		program_printf(stderr,
+			       "collector gather: sums will wait in the recordings until they can "
+			       "be sent: %s\n",
+			       why);
+}
+
+/* Says once that the data base is away, and once that it is there again. A connection may break
+ * when a server is started anew: one failed pass is not told. */
 static void tell_state(struct gather_share *g, int error, const struct share_report *r,
 		       const struct err_text *err)
 {
-	const char *why = error ? err_get(err, error) : r->why.text;
-
 	if (error == -ECANCELED)
 		return;
-	if ((error || r->waiting) && !g->away) {
-		program_printf(stderr,
-			       "collector gather: sums of %" PRIu64
-			       " stream%s wait until they can be sent (%" PRIu64
-			       " min at most so far): %s. The recordings keep them\n",
-			       r->waiting, plural(r->waiting), r->late_ns / 60000000000u, why);
+	g->failed = error || r->waiting ? g->failed + 1 : 0;
+	if (g->failed == FAILED_LEAST) {
+		tell_away(r, error ? err_get(err, error) : r->why.text);
 		g->away = true;
-	} else if (!error && !r->waiting && g->away) {
+	} else if (!g->failed && g->away) {
 		if (!g->quiet)
 			program_printf(stdout,
 				       "all sums are in the shared store again (%" PRIu64

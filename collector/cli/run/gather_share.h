@@ -18,7 +18,8 @@ struct gather_share {
 	pthread_mutex_t lock; /* protects `stopping` */
 	pthread_cond_t wake;
 	bool stopping;
-	bool away; /* that nothing can be sent was said */
+	unsigned failed; /* passes since the last one that sent all */
+	bool away;	 /* it was said that sums wait */
 };
 
 /* Starts the thread. `url` NULL: does nothing. Whether the data base can be reached is seen later.

@@ -81,6 +81,9 @@ static int exchange_status_of(int error)
 	case -ENOTSUP: /* this build can't do that */
 		return 501;
 	case -EBUSY:
+	case -EHOSTUNREACH: /* a server that we have to ask is away, or does not know for now */
+	case -ETIMEDOUT:
+	case -EAGAIN:
 		return 503;
 	default:
 		return 500;
