@@ -5,13 +5,15 @@
  *server NAME is of the engine Merge, in a cluster of the engine Distributed.) So questions need not
  *know what kind of installation it is.
  *
- *	sums	  what a stack allocated and freed in a minute: per stream. Minutes since the epoch;
- *		  `day` is that of the minute
- *	streams	  what is known of a stream; the row with the highest version counts (FINAL)
- *	stacks	  frames of a stack, the innermost first
+ *	sums	  what a stream allocated, and how its use changed, by minute since the epoch and by
+ *		  backtrace; `base` rows sum up days that were dropped (share/kept.h)
+ *	streams	  what is known of a stream, and how far its sums are there; the row with the highest
+ *		  version counts (FINAL). `day` is that of its end so far
+ *	stacks	  frames of a backtrace, the innermost first
  *	frames	  functions of a frame: place 0 is the innermost inlined one
- *	batches	  which batches are stored, and what part of the recording they cover
- *	snapshots what was in use in a snapshot: per stream and stack
+ *	collectors  who sends, and when it gave its last sign
+ *	kept	  the first day that is kept
+ *	snapshots the members of a snapshot; its sums are those of a stream
  *	schema_versions  what was done to this server's tables
  *
  * Rows of stacks and frames lie on the shard of the stream that they came with; the same row may

@@ -10,16 +10,18 @@
 const struct schema_step schema_steps[] = {
 	{1, "sums",
 	 "day Date, batch UInt64, collector UInt64, stream FixedString(16), minute UInt32, "
-	 "stack UInt64, allocations Int64, allocated Int64, blocks Int64, bytes Int64",
+	 "stack UInt64, allocations Int64, allocated Int64, blocks Int64, bytes Int64, "
+	 "base UInt8",
 	 NULL, "PARTITION BY toYYYYMMDD(day) ORDER BY (stream, minute, stack)", NULL},
 	{1, "streams",
-	 "stream FixedString(16), collector UInt64, version UInt64, name String, "
+	 "day Date, stream FixedString(16), collector UInt64, version UInt64, name String, "
 	 "executable String, command_line String, host String, architecture String, "
 	 "board String, cgroup String, build String, tags String, incomplete String, pid UInt32, "
 	 "start_wall_ns UInt64, last_ns UInt64, events UInt64, recording_bytes UInt64, "
 	 "in_use_bytes Int64, in_use_blocks Int64, state UInt8, is_snapshot UInt8, "
 	 "sent_to UInt32, done UInt8, print UInt64",
-	 "version", "ORDER BY (stream, collector)", NULL},
+	 "version", "PARTITION BY toYYYYMMDD(day) ORDER BY (stream, collector)", NULL},
+	{1, "kept", "first Date", "", "ORDER BY first", NULL},
 	{1, "stacks", "stack UInt64, frames Array(UInt64)", "", "ORDER BY stack", NULL},
 	{1, "frames",
 	 "frame UInt64, place UInt32, function String, module String, file String, line UInt32, "
@@ -28,8 +30,10 @@ const struct schema_step schema_steps[] = {
 	{1, "collectors", "collector UInt64, version UInt64, name String, address String", "version",
 	 "ORDER BY collector", NULL},
 	{1, "snapshots",
-	 "name String, taken_ns UInt64, batch UInt64, stream FixedString(16), stack UInt64, "
-	 "blocks UInt64, bytes Int64",
-	 "", "ORDER BY (name, stream, stack)", NULL},
+	 "day Date, snapshot FixedString(16), version UInt64, name String, collector UInt64, "
+	 "wall_ns UInt64, took_ns UInt64, member FixedString(16), host String, "
+	 "executable String, pid UInt32, build String, missing String, member_wall_ns UInt64, "
+	 "clock_offset_ns Int64, clock_error_ns UInt64, late UInt8, blocks UInt64, bytes UInt64",
+	 "version", "PARTITION BY toYYYYMMDD(day) ORDER BY (snapshot, member)", NULL},
 };
 const size_t schema_step_count = sizeof(schema_steps) / sizeof(*schema_steps);

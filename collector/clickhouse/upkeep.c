@@ -128,17 +128,18 @@ int clickhouse_drop_before(struct clickhouse *client, uint32_t day, size_t *ret_
 			   struct err_text *err)
 {
 	uint32_t before = upkeep_partition(day);
-	size_t dropped = 0, marks = 0;
+	static const char *const tables[] = {"sums", "streams", "snapshots"};
+	size_t dropped = 0;
 	int result = 0;
 
 	for (size_t shard = 0; shard < client->shards; shard++) {
-		struct err_text why = {{0}};
-		int r = upkeep_drop_table(client, shard, "sums", before, &dropped, &why);
+		for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+			struct err_text why = {{0}};
+			int r = upkeep_drop_table(client, shard, tables[i], before, &dropped, &why);
 
-		if (!r)
-			r = upkeep_drop_table(client, shard, "batches", before, &marks, &why);
-		if (r < 0 && !result)
-			result = err_set(err, r, "%s", why.text);
+			if (r < 0 && !result)
+				result = err_set(err, r, "%s", why.text);
+		}
 	}
 	if (ret_dropped)
 		*ret_dropped = dropped;

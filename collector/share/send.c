@@ -15,6 +15,7 @@
 #include "collector/query/minutes.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
+#include "collector/share/kept.h"
 #include "collector/share/stack_ids.h"
 #include "collector/share/stream_row.h"
 
@@ -22,6 +23,7 @@
 
 #define MINUTES_A_DAY  1440
 #define MINUTES_A_HOUR 60
+#define DAY_NS	(MINUTES_A_DAY * (uint64_t)MINUTE_NS)
 #define MINUTES_MAX	(10 * 366 * MINUTES_A_DAY) /* of one recording */
 /* A day of so many rows may have too many sums for memory: it is sent by the hour. */
 #define ROWS_A_DAY (4u << 20)
@@ -57,8 +59,10 @@ static bool has_new_minute(const struct stream_summary *s, const struct mark *ma
 	return minute_of(s->start_wall_ns + s->last_ns) > from;
 }
 
-bool stream_is_due(const struct stream_summary *s, const struct mark *mark)
+bool stream_is_due(const struct stream_summary *s, const struct mark *mark, uint32_t kept)
 {
+	if ((s->start_wall_ns + s->last_ns) / DAY_NS < kept)
+		return false;
 	if (mark->print != stream_row_print(s))
 		return true;
 	if (s->state == STREAM_LIVE)
@@ -68,10 +72,36 @@ bool stream_is_due(const struct stream_summary *s, const struct mark *mark)
 
 /* ---- rows ---- */
 
+static uint32_t first_kept(const struct sent_stream *g)
+{
+	return g->sending->kept * MINUTES_A_DAY;
+}
+
+/* What is before the first day goes into its base rows. */
+static uint32_t day_of(const struct sent_stream *g, const struct minute_sum *m)
+{
+	uint32_t day = m->minute / MINUTES_A_DAY;
+
+	return day > g->sending->kept ? day : g->sending->kept;
+}
+
+/* Base rows have the last minute before the first day, and say nothing of what was allocated. */
+static void fold_base(const struct sent_stream *g, struct minutes *minutes)
+{
+	for (uint32_t i = 0; i < minutes->count; i++) {
+		struct minute_sum *m = &minutes->list[i];
+
+		if (m->minute >= first_kept(g))
+			continue;
+		m->minute = first_kept(g) - 1;
+		m->allocated_units = m->allocated = 0;
+	}
+}
+
 static void put_sum(struct buf *out, const struct sent_stream *g, uint64_t batch,
 		    const struct minute_sum *m)
 {
-	row_put_day(out, m->minute / MINUTES_A_DAY);
+	row_put_day(out, day_of(g, m));
 	row_put_u64(out, batch);
 	row_put_u64(out, g->sending->collector);
 	row_put_id(out, g->stream->id.bytes);
@@ -81,6 +111,7 @@ static void put_sum(struct buf *out, const struct sent_stream *g, uint64_t batch
 	row_put_i64(out, m->allocated);
 	row_put_i64(out, m->units);
 	row_put_i64(out, m->bytes);
+	row_put_u8(out, m->minute < first_kept(g));
 }
 
 static int put_sums(struct sent_stream *g, const struct minutes *minutes)
@@ -91,7 +122,7 @@ static int put_sums(struct sent_stream *g, const struct minutes *minutes)
 		const struct minute_sum *m = &minutes->list[i];
 		struct shipment_part *part =
 			shipment_part(&lane->shipment, SHIPMENT_SUMS, lane->shard,
-				      m->minute / MINUTES_A_DAY);
+				      day_of(g, m));
 
 		if (!part)
 			return -ENOMEM;
@@ -158,15 +189,21 @@ static int read_sent(const struct sent_stream *g, uint32_t first, uint32_t end, 
 		     struct err_text *err)
 {
 	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
-	char sql[512], id[STREAM_ID_TEXT];
+	cleanup(buf_done) struct buf sql = {0};
+	char id[STREAM_ID_TEXT];
 	int r;
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT minute, stack, sum(allocations), sum(allocated), sum(blocks), sum(bytes) "
-		 "FROM sums_local WHERE stream = unhex('%s') AND collector = %" PRIu64
-		 " AND minute >= %u AND minute < %u GROUP BY minute, stack FORMAT RowBinary",
-		 stream_id_format(id, &g->stream->id), g->sending->collector, first, end);
-	r = clickhouse_ask(g->sending->lane->client, g->sending->lane->shard, sql, &answer, err);
+	buf_printf(&sql,
+		   "SELECT minute, stack, sum(allocations), sum(allocated), sum(blocks), "
+		   "sum(bytes) FROM sums_local WHERE stream = toFixedString(unhex('%s'), 16) AND "
+		   "collector = %" PRIu64 " AND minute >= %u AND minute < %u",
+		   stream_id_format(id, &g->stream->id), g->sending->collector, first, end);
+	kept_put(&sql, g->sending->kept);
+	buf_string(&sql, " GROUP BY minute, stack FORMAT RowBinary");
+	if (!buf_text(&sql))
+		return -ENOMEM;
+	r = clickhouse_ask(g->sending->lane->client, g->sending->lane->shard, buf_text(&sql),
+			   &answer, err);
 	if (!r)
 		r = parse_sent(&answer, ret);
 	return r == -EBADMSG ? err_set(err, r, "the shared store's sums are cut") : r;
@@ -198,6 +235,8 @@ static int send_minutes(struct sent_stream *g, uint32_t first, uint32_t end, str
 		r = stack_ids_init(&g->ids, g->view);
 	if (!r)
 		r = name_stacks(g, &minutes);
+	if (!r)
+		fold_base(g, &minutes);
 	if (!r && g->again)
 		r = read_sent(g, first, end, &before, err);
 	if (!r)
@@ -214,6 +253,8 @@ static uint32_t chunk_end(const struct sent_stream *g, uint32_t from)
 		recording_rows(g->recording) > ROWS_A_DAY ? MINUTES_A_HOUR : MINUTES_A_DAY;
 	uint64_t end = ((uint64_t)from / chunk + 1) * chunk;
 
+	if (from < first_kept(g))
+		end = first_kept(g);
 	return end < g->end ? (uint32_t)end : g->end;
 }
 

@@ -17,6 +17,7 @@
 #include "collector/clickhouse/shards.h"
 #include "collector/query/minutes.h"
 #include "collector/share/collectors.h"
+#include "collector/share/kept.h"
 #include "collector/share/lane.h"
 #include "collector/share/send.h"
 #include "collector/share/stream_row.h"
@@ -25,6 +26,7 @@
 
 #define FOLDER "share"
 #define ID_FILE "collector"
+#define DAY_NS	86400000000000u
 
 DEFINE_CLEANUP(store_close, struct store *)
 
@@ -35,6 +37,7 @@ struct share {
 	uint64_t collector; /* our number, among those that share */
 	uint64_t version;
 	uint64_t sign_ns; /* when our row was written last */
+	uint32_t kept;	  /* the first day that is kept (kept.h) */
 	char *address;
 	struct lane *lanes; /* by shard */
 	size_t lane_count;
@@ -199,21 +202,55 @@ static struct lane *lane_of(const struct share *share, const struct stream_summa
 	return &share->lanes[clickhouse_shard_of(s->id.bytes, share->lane_count)];
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Others learn that we are there. Sums go on also where this fails. */
 static void give_sign(struct share *share)
 {
 	struct shared_collector self = {.number = share->collector, .address = share->address};
 	char host[256] = "";
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	self.seen_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	self.seen_ns = now_ns();
 	if (share->sign_ns && self.seen_ns - share->sign_ns < COLLECTOR_SIGN_NS)
 		return;
 	gethostname(host, sizeof(host) - 1);
 	self.name = host;
 	if (!collector_put(share->client, &self, NULL))
 		share->sign_ns = self.seen_ns;
+}
+
+/* Of the collectors that are there, the one of the lowest number drops old days. */
+static bool is_first(struct share *share, uint64_t now_ns)
+{
+	struct shared_collector *list = NULL;
+	size_t count = 0;
+	bool first = !shared_collectors(share->client, &list, &count, NULL);
+
+	for (size_t i = 0; first && i < count; i++)
+		first = list[i].number >= share->collector ||
+			list[i].seen_ns + COLLECTOR_AWAY_NS < now_ns;
+	shared_collectors_free(list, count);
+	return first;
+}
+
+/* Looks which days are kept, and drops the others where that is ours to do. */
+static int keep_days(struct share *share, struct err_text *err)
+{
+	uint32_t today = (uint32_t)(now_ns() / DAY_NS), day = today - share->options.keep_days;
+	int r = kept_read(share->client, &share->kept, err);
+
+	if (r < 0 || !share->options.keep_days || day <= share->kept || !is_first(share, now_ns()))
+		return r;
+	r = kept_move(share->client, share->kept, day, err);
+	if (!r)
+		share->kept = day;
+	return r;
 }
 
 /* ---- a pass ---- */
@@ -245,6 +282,7 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 					.symbols = share->options.symbols,
 					.lane = lane,
 					.collector = share->collector,
+					.kept = share->kept,
 					.version = &share->version,
 					.stopped = &share->stopped};
 	struct err_text err = {0};
@@ -252,7 +290,7 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 
 	if (!mark)
 		return -ENOMEM;
-	if (!stream_is_due(s, mark)) {
+	if (!stream_is_due(s, mark, share->kept)) {
 		p->report->streams++;
 		return 0;
 	}
@@ -313,7 +351,7 @@ static void note_all_waiting(struct share_pass *p, const char *why)
 					    ? marks_of(&lane_of(p->share, s)->marks, &s->id)
 					    : NULL;
 
-		if (!s->is_snapshot && stream_is_due(s, mark ? mark : &nothing))
+		if (!s->is_snapshot && stream_is_due(s, mark ? mark : &nothing, p->share->kept))
 			note_waiting(p, s, mark ? mark : &nothing, why);
 	}
 }
@@ -333,8 +371,10 @@ int share_pass(struct share *share, struct share_report *ret_report, struct err_
 	r = begin_lanes(share, err);
 	if (r < 0)
 		note_all_waiting(&p, err_get(err, r));
-	if (!r)
+	if (!r) {
 		give_sign(share);
+		r = keep_days(share, err);
+	}
 	if (!r)
 		r = pass_streams(&p);
 	if (!r)

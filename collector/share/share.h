@@ -29,6 +29,8 @@ struct share_options {
 	const char *data; /* the store's folder */
 	const struct clickhouse_url *url;
 	struct symbols *symbols; /* names for what is sent; may be NULL */
+	/* Days before the last so many are dropped from the shared store; 0: none is. */
+	uint32_t keep_days;
 	/* Address of the collector's page, as others reach it; NULL: none. */
 	const char *address;
 	/* Is told how many of `of` streams are done in this pass. May be NULL. */

@@ -25,6 +25,7 @@
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
 #include "collector/query/minutes.h"
+#include "collector/share/kept.h"
 #include "collector/share/shared_names.h"
 #include "collector/share/shared_streams.h"
 
@@ -43,6 +44,7 @@ struct shared_loading {
 	struct clickhouse *client;
 	struct fleet_loading *loading;
 	struct shared_names names;
+	uint32_t kept; /* kept.h */
 	struct shared_row *rows; /* of one question */
 	uint32_t count, capacity;
 };
@@ -63,7 +65,7 @@ static void put_slot(struct buf *sql, const struct fleet_matrix *m)
 			   minutes_of(m->from_ns), minutes_of(m->from_ns), minutes_of(m->step_ns));
 }
 
-static void put_question(struct buf *sql, const struct fleet_matrix *m,
+static void put_question(struct buf *sql, const struct fleet_matrix *m, uint32_t kept,
 			 const struct stream_summary *streams, size_t count)
 {
 	char id[STREAM_ID_TEXT];
@@ -78,6 +80,7 @@ static void put_question(struct buf *sql, const struct fleet_matrix *m,
 	if (!m->by_age)
 		buf_printf(sql, " AND minute < %u",
 			   minutes_of(m->from_ns + (m->moments - 1) * m->step_ns));
+	kept_put(sql, kept);
 	buf_string(sql, " GROUP BY stream, slot, stack ORDER BY stream, slot FORMAT RowBinary");
 }
 
@@ -115,7 +118,7 @@ static int ask_rows(struct shared_loading *l, const struct stream_summary *strea
 	int e;
 
 	l->count = 0;
-	put_question(&sql, l->loading->matrix, streams, count);
+	put_question(&sql, l->loading->matrix, l->kept, streams, count);
 	if (!buf_text(&sql))
 		return -ENOMEM;
 	e = clickhouse_ask(l->client, CLICKHOUSE_ANY_SHARD, buf_text(&sql), &answer, err);
@@ -271,7 +274,7 @@ static int shared_load(void *context, struct fleet_loading *loading, struct err_
 		.loading = loading,
 		.names = {.client = context, .rules = loading->question->rules},
 	};
-	int r = 0;
+	int r = kept_read(context, &l.kept, err);
 
 	for (size_t i = 0; !r && i < loading->count; i += STREAMS_AT_ONCE) {
 		size_t left = loading->count - i;

@@ -9,6 +9,8 @@
 
 #include "base/ban.h"
 
+#define DAY_NS 86400000000000u
+
 static void put_texts(struct buf *out, const struct stream_summary *s)
 {
 	const char *const texts[] = {
@@ -44,6 +46,7 @@ uint64_t stream_row_print(const struct stream_summary *s)
 void stream_row_put(struct buf *rows, const struct stream_summary *s, uint64_t collector,
 		    uint64_t version, const struct mark *mark)
 {
+	row_put_day(rows, (s->start_wall_ns + mark->last_ns) / DAY_NS);
 	row_put_id(rows, s->id.bytes);
 	row_put_u64(rows, collector);
 	row_put_u64(rows, version);

@@ -19,11 +19,13 @@
 
 #include "base/ban.h"
 
+#define DAY_NS 86400000000000u
+
 struct send_options {
 	struct common_options common;
 	struct symbol_choice symbols;
 	const char *store;
-	uint64_t every_ns;
+	uint64_t every_ns, keep_ns;
 };
 
 static void share_progress(void *context, uint64_t done, uint64_t of)
@@ -75,6 +77,7 @@ static int share_open(const struct send_options *o, struct symbols *symbols,
 		 : share_new(&(struct share_options){.data = o->common.data,
 						     .url = &url,
 						     .symbols = symbols,
+						     .keep_days = (uint32_t)(o->keep_ns / DAY_NS),
 						     .progress = share_progress},
 			     ret_share, err);
 }
@@ -114,6 +117,7 @@ static const struct option share_table[] = {
 	STORE_OPTION(struct send_options, store),
 	OPTION_TIME(struct send_options, every_ns, "every", "TIME",
 		    "go on, and look so often for what is new: 1m"),
+	STORE_KEEP_OPTION(struct send_options, keep_ns),
 	{0},
 };
 

@@ -37,7 +37,7 @@
 
 struct gather_options {
 	struct common_options common;
-	uint64_t for_ns, keep_ns, keep_bytes, memory_limit, agents_max;
+	uint64_t for_ns, keep_ns, keep_bytes, store_keep_ns, memory_limit, agents_max;
 	bool once, quiet, fetch_symbols;
 	const char *interface, *listen, *store;
 	struct http_choice http;
@@ -462,8 +462,8 @@ static int gather_run(struct command_call *call)
 			     options->common.data);
 	r = gather_serve(options, &http, &err);
 	if (!r)
-		r = gather_share_start(&share, options->store, options->common.data,
-				       options->quiet, &err);
+		r = gather_share_start(&share, options->store, options->store_keep_ns,
+				       options->common.data, options->quiet, &err);
 	if (!r)
 		r = gather(&g, store, call->arguments, call->argument_count, &err);
 	if (http)
@@ -486,6 +486,7 @@ static const struct option table[] = {
 	OPTION_TEXT(struct gather_options, listen, "listen", "ADDR:PORT",
 		    "where agents can dial in ([::]:43513, by IPv4 and IPv6); 'off': nowhere"),
 	STORE_OPTION(struct gather_options, store),
+	STORE_KEEP_OPTION(struct gather_options, store_keep_ns),
 	HTTP_OPTIONS(struct gather_options, http,
 		     "serve the REST API and the page, too (127.0.0.1:8080)"),
 	OPTION_FLAG(struct gather_options, fetch_symbols, "fetch-symbols",

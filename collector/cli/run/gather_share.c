@@ -21,6 +21,7 @@
 /* When the collector ends, its streams have ended, too, as far as it knows. One more pass sends the
  * rest, if the data base is quick enough. */
 #define LAST_SECONDS 10
+#define DAY_NS	     86400000000000u
 
 static const char *plural(uint64_t count)
 {
@@ -104,7 +105,7 @@ static void *share_thread(void *context)
 	return NULL;
 }
 
-static int open_share(struct gather_share *g, const char *text, const char *data,
+static int open_share(struct gather_share *g, const char *text, uint64_t keep_ns, const char *data,
 		      struct err_text *err)
 {
 	cleanup(clickhouse_url_clear) struct clickhouse_url url;
@@ -116,7 +117,8 @@ static int open_share(struct gather_share *g, const char *text, const char *data
 	if (!r)
 		r = share_new(&(struct share_options){.data = data,
 						      .url = &url,
-						      .symbols = g->symbols},
+						      .symbols = g->symbols,
+						      .keep_days = (uint32_t)(keep_ns / DAY_NS)},
 			      &g->share, err);
 	return r;
 }
@@ -129,15 +131,15 @@ static void close_share(struct gather_share *g)
 	*g = (struct gather_share){0};
 }
 
-int gather_share_start(struct gather_share *g, const char *url, const char *data, bool quiet,
-		       struct err_text *err)
+int gather_share_start(struct gather_share *g, const char *url, uint64_t keep_ns, const char *data,
+		       bool quiet, struct err_text *err)
 {
 	int r;
 
 	*g = (struct gather_share){.quiet = quiet};
 	if (!url)
 		return 0;
-	r = open_share(g, url, data, err);
+	r = open_share(g, url, keep_ns, data, err);
 	if (r < 0) {
 		close_share(g);
 		return r;

@@ -1,0 +1,44 @@
+#!/bin/bash
+# `share --store-keep`: days before are dropped from ClickHouse, and what was in use before them is kept: comparisons of what is left are
+# those of the recordings, byte for byte, whether all was sent before, or only afterwards, and while streams go on.
+. "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-clickhouse.sh"
+clickhouse_need
+need cmp
+clickhouse_one
+at="clickhouse://default@$(clickhouse_hosts)"
+
+# Twelve boards of four days: until now.
+"$BUILD/tests/made-fleet" "$T/data" 12 5760 8 7 board >"$T/made"
+
+days() { # DATABASE
+	clickhouse_sql 1 "SELECT count(DISTINCT partition) FROM system.parts WHERE database = '$1' AND table = 'sums_local' AND active"
+}
+same_answers() { # DATABASE
+	local question
+	for question in "--step 1h --last 20h" "--step 30m --last 10h"; do
+		# shellcheck disable=SC2086 # words
+		"$COLLECTOR" fleet --data "$T/data" $question --json >"$T/recordings.json"
+		# shellcheck disable=SC2086
+		"$COLLECTOR" fleet --store "$at/$1" $question --json >"$T/shared.json"
+		cmp "$T/recordings.json" "$T/shared.json" || fail "fleet $question says something else than the recordings ($1)"
+	done
+}
+
+"$COLLECTOR" share --data "$T/data" --store "$at/later" >"$T/share"
+[ "$(days later)" -ge 4 ] || fail "of four days there are $(days later)"
+same_answers later
+"$COLLECTOR" share --data "$T/data" --store "$at/later" --store-keep 1d >"$T/share" 2>&1 || fail "$(cat "$T/share")"
+assert_contains "a pass that drops" "$T/share" "12 streams up to date, 0 sums sent"
+[ "$(days later)" -le 2 ] || fail "of two days there are $(days later)"
+same_answers later
+"$COLLECTOR" share --data "$T/data" --store "$at/later" >"$T/share"
+assert_contains "another pass" "$T/share" "12 streams up to date, 0 sums sent"
+same_answers later
+
+# A collector that comes later sends nothing that was dropped.
+"$COLLECTOR" share --data "$T/data" --store "$at/first" --store-keep 1d >"$T/share"
+[ "$(days first)" -le 2 ] || fail "of two days there are $(days first)"
+same_answers first
+later=$(clickhouse_sql 1 "SELECT stream, sum(blocks), sum(bytes) FROM later.sums GROUP BY stream ORDER BY stream")
+assert_eq "what is in use" "$later" "$(clickhouse_sql 1 "SELECT stream, sum(blocks), sum(bytes) FROM first.sums GROUP BY stream ORDER BY stream")"
