@@ -89,9 +89,10 @@ struct common_options {
 		    "DATABASE[?cluster=NAME]; HEAPCAST_CLICKHOUSE_PASSWORD holds the password")
 
 #define STORE_KEEP_OPTION(type, field)                                                             \
-	OPTION_TIME(type, field, "store-keep", "TIME",                                            \
-		    "drop what is older from that data base, in whole days (30d); what is in use is "  \
-		    "kept (all is kept)")
+	OPTION_TIME(                                                                               \
+		type, field, "store-keep", "TIME",                                                 \
+		"drop what is older from that data base, in whole days (30d); what is in use is "  \
+		"kept (all is kept)")
 
 extern const struct option data_table[];   /* --data only */
 extern const struct option folder_table[]; /* --data, --json */

@@ -7,10 +7,9 @@
  *
  *	sums	  what a stream allocated, and how its use changed, by minute since the epoch and by
  *		  backtrace; `base` rows sum up days that were dropped (share/kept.h)
- *	streams	  what is known of a stream, and how far its sums are there; the row with the highest
- *		  version counts (FINAL). `day` is that of its end so far
- *	stacks	  frames of a backtrace, the innermost first
- *	frames	  functions of a frame: place 0 is the innermost inlined one
+ *	streams	  what is known of a stream, and how far its sums are there; the row with the
+ *highest version counts (FINAL). `day` is that of its end so far stacks	  frames of a
+ *backtrace, the innermost first frames	  functions of a frame: place 0 is the innermost inlined one
  *	collectors  who sends, and when it gave its last sign
  *	kept	  the first day that is kept
  *	snapshots the members of a snapshot; its sums are those of a stream

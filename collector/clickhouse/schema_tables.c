@@ -27,8 +27,8 @@ const struct schema_step schema_steps[] = {
 	 "frame UInt64, place UInt32, function String, module String, file String, line UInt32, "
 	 "version UInt64",
 	 "version", "ORDER BY (frame, place)", NULL},
-	{1, "collectors", "collector UInt64, version UInt64, name String, address String", "version",
-	 "ORDER BY collector", NULL},
+	{1, "collectors", "collector UInt64, version UInt64, name String, address String",
+	 "version", "ORDER BY collector", NULL},
 	{1, "snapshots",
 	 "day Date, snapshot FixedString(16), version UInt64, name String, collector UInt64, "
 	 "wall_ns UInt64, took_ns UInt64, member FixedString(16), host String, "

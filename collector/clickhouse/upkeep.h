@@ -23,8 +23,8 @@ struct clickhouse_batch_found {
 int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batch, uint32_t day,
 			  struct clickhouse_batch_found *ret_found, struct err_text *err);
 /*
- * Removes all days before `day` from `sums`, `streams` and `snapshots`, on every shard. Returns 0 or
- * the first error, after it tried the other shards. `ret_dropped` (may be NULL) is the number of
+ * Removes all days before `day` from `sums`, `streams` and `snapshots`, on every shard. Returns 0
+ * or the first error, after it tried the other shards. `ret_dropped` (may be NULL) is the number of
  * partitions that were dropped.
  */
 int clickhouse_drop_before(struct clickhouse *client, uint32_t day, size_t *ret_dropped,

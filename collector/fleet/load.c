@@ -86,7 +86,8 @@ static int choose_moments(struct fleet_loading *l, bool minutes_only, struct err
 
 	m->by_age = l->question->by_age;
 	find_span(l, &from, &to);
-	m->step_ns = l->question->step_ns ? l->question->step_ns : choose_step(from, to, minutes_only);
+	m->step_ns =
+		l->question->step_ns ? l->question->step_ns : choose_step(from, to, minutes_only);
 	count = multiples(from, to, m->step_ns, &m->from_ns);
 	if (!count)
 		return err_set(err, -ENODATA,
@@ -104,8 +105,9 @@ static int choose_moments(struct fleet_loading *l, bool minutes_only, struct err
 
 /* ---- for sources ---- */
 
-/* Returns when moment k is, in nanoseconds since the epoch, or since the start if that is not known.
- * By age, steps of whole minutes end at whole minutes of the clock: sums by minute tell no more. */
+/* Returns when moment k is, in nanoseconds since the epoch, or since the start if that is not
+ * known. By age, steps of whole minutes end at whole minutes of the clock: sums by minute tell no
+ * more. */
 static uint64_t moment_of(const struct fleet_matrix *m, const struct stream_summary *s, uint32_t k)
 {
 	uint64_t at = m->from_ns + k * m->step_ns, ns = FLEET_STEP_NS;
@@ -182,8 +184,7 @@ int64_t fleet_stream_add(struct fleet_loading *l, const struct stream_summary *s
 void fleet_stream_unread(struct fleet_loading *l, const char *why)
 {
 	if (!l->report->unread++)
-		l->report->unread_why =
-			intern_get(&l->matrix->texts, fleet_text(l->matrix, why));
+		l->report->unread_why = intern_get(&l->matrix->texts, fleet_text(l->matrix, why));
 }
 
 int fleet_loading_progress(const struct fleet_loading *l, uint64_t done)
@@ -247,8 +248,9 @@ static int check_step(const struct fleet_question *q, const struct fleet_source 
 {
 	if (!source->minutes_only || q->step_ns % FLEET_STEP_NS == 0)
 		return 0;
-	return err_set(err, -EINVAL, "the shared store has sums by minute: --step takes whole "
-				     "minutes there");
+	return err_set(err, -EINVAL,
+		       "the shared store has sums by minute: --step takes whole "
+		       "minutes there");
 }
 
 static int load_and_report(struct fleet_loading *l, const struct fleet_source *source,

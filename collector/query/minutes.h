@@ -23,7 +23,7 @@ struct minute_sum {
 	uint64_t stack;	 /* the backtrace: its node in the recording, 0: none; or a number that the
 			    caller has put in its place */
 	int64_t allocated_units, allocated; /* blocks, in MINUTE_UNIT-ths, and their bytes */
-	int64_t units, bytes;	     /* change of what is in use: births less deaths */
+	int64_t units, bytes;		    /* change of what is in use: births less deaths */
 };
 
 struct minutes {

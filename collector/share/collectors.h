@@ -7,9 +7,9 @@ struct clickhouse;
 struct err_text;
 
 struct shared_collector {
-	uint64_t number; /* in each stream's row */
-	char *name;	 /* of its host */
-	char *address;	 /* of its page, for others; "": it has none */
+	uint64_t number;  /* in each stream's row */
+	char *name;	  /* of its host */
+	char *address;	  /* of its page, for others; "": it has none */
 	uint64_t seen_ns; /* when it sent last, since the epoch, by its clock */
 };
 

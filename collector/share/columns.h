@@ -5,12 +5,14 @@
 /* `allocations` and `blocks` are in MINUTE_UNIT-ths; `blocks` and `bytes` are changes of what is in
  * use. */
 #define SUMS_COLUMNS                                                                               \
-	"day, batch, collector, stream, minute, stack, allocations, allocated, blocks, bytes, base"
+	"day, batch, collector, stream, minute, stack, allocations, allocated, blocks, bytes, "    \
+	"base"
 #define STACKS_COLUMNS "stack, frames"
 #define FRAMES_COLUMNS "frame, place, function, module, file, line, version"
 /* sent_to: the minutes before it have been sent; done: all have. print: a hash of the other
  * columns. */
 #define STREAMS_COLUMNS                                                                            \
-	"day, stream, collector, version, name, executable, command_line, host, architecture, board, "  \
+	"day, stream, collector, version, name, executable, command_line, host, architecture, "    \
+	"board, "                                                                                  \
 	"cgroup, build, tags, incomplete, pid, start_wall_ns, last_ns, events, recording_bytes, "  \
 	"in_use_bytes, in_use_blocks, state, is_snapshot, sent_to, done, print"

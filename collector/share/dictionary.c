@@ -35,8 +35,7 @@ static int remember(struct map *map, uint64_t number)
 }
 
 /* A name that is known replaces one that is not: rows of a higher version count. */
-static void put_frame(struct buf *rows, uint64_t number, uint32_t place,
-		      const struct view_frame *f)
+static void put_frame(struct buf *rows, uint64_t number, uint32_t place, const struct view_frame *f)
 {
 	row_put_u64(rows, number);
 	row_put_u32(rows, place);

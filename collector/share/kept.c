@@ -73,9 +73,9 @@ static int say_first_day(struct clickhouse *client, uint32_t day, struct err_tex
 	cleanup(buf_done) struct buf row = {0};
 
 	row_put_day(&row, day);
-	return buf_error(&row) ? buf_error(&row)
-			       : clickhouse_insert(client, 0, "kept", "first", row.data, row.length,
-						   err);
+	return buf_error(&row)
+		       ? buf_error(&row)
+		       : clickhouse_insert(client, 0, "kept", "first", row.data, row.length, err);
 }
 
 int kept_move(struct clickhouse *client, uint32_t from, uint32_t day, struct err_text *err)

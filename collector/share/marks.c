@@ -27,8 +27,8 @@ struct mark *marks_of(struct marks *m, const struct stream_id *stream)
 {
 	uint32_t number = intern_bytes(&m->streams, stream->bytes, sizeof(stream->bytes));
 
-	if (!number || array_reserve(&m->list, &m->capacity, (uint64_t)number + 1,
-				     sizeof(*m->list)) < 0)
+	if (!number ||
+	    array_reserve(&m->list, &m->capacity, (uint64_t)number + 1, sizeof(*m->list)) < 0)
 		return NULL;
 	return &m->list[number];
 }
@@ -100,7 +100,8 @@ int marks_read(struct marks *m, struct clickhouse *client, size_t shard, uint64_
 
 	if (m->read)
 		return marks_check(m, client, shard, collector, err);
-	r = marks_ask(client, shard, collector, "stream, last_ns, in_use_bytes, in_use_blocks, print, sent_to, done",
+	r = marks_ask(client, shard, collector,
+		      "stream, last_ns, in_use_bytes, in_use_blocks, print, sent_to, done",
 		      "streams_local FINAL", &answer, err);
 	if (!r)
 		r = marks_parse(m, &answer);

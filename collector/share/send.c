@@ -23,8 +23,8 @@
 
 #define MINUTES_A_DAY  1440
 #define MINUTES_A_HOUR 60
-#define DAY_NS	(MINUTES_A_DAY * (uint64_t)MINUTE_NS)
-#define MINUTES_MAX	(10 * 366 * MINUTES_A_DAY) /* of one recording */
+#define DAY_NS	       (MINUTES_A_DAY * (uint64_t)MINUTE_NS)
+#define MINUTES_MAX    (10 * 366 * MINUTES_A_DAY) /* of one recording */
 /* A day of so many rows may have too many sums for memory: it is sent by the hour. */
 #define ROWS_A_DAY (4u << 20)
 /* When so many rows wait in a lane, they are sent. */
@@ -121,8 +121,7 @@ static int put_sums(struct sent_stream *g, const struct minutes *minutes)
 	for (uint32_t i = 0; i < minutes->count; i++) {
 		const struct minute_sum *m = &minutes->list[i];
 		struct shipment_part *part =
-			shipment_part(&lane->shipment, SHIPMENT_SUMS, lane->shard,
-				      day_of(g, m));
+			shipment_part(&lane->shipment, SHIPMENT_SUMS, lane->shard, day_of(g, m));
 
 		if (!part)
 			return -ENOMEM;
@@ -249,8 +248,7 @@ static int send_minutes(struct sent_stream *g, uint32_t first, uint32_t end, str
 
 static uint32_t chunk_end(const struct sent_stream *g, uint32_t from)
 {
-	uint32_t chunk =
-		recording_rows(g->recording) > ROWS_A_DAY ? MINUTES_A_HOUR : MINUTES_A_DAY;
+	uint32_t chunk = recording_rows(g->recording) > ROWS_A_DAY ? MINUTES_A_HOUR : MINUTES_A_DAY;
 	uint64_t end = ((uint64_t)from / chunk + 1) * chunk;
 
 	if (from < first_kept(g))
@@ -296,8 +294,7 @@ static int send_chunks(struct sent_stream *g, struct err_text *err)
 /* Finds the minutes that are due. */
 static int find_minutes(struct sent_stream *g, struct err_text *err)
 {
-	uint64_t start = g->stream->start_wall_ns,
-		 watermark = recording_watermark_ns(g->recording);
+	uint64_t start = g->stream->start_wall_ns, watermark = recording_watermark_ns(g->recording);
 
 	if (g->stream->state == STREAM_LIVE) {
 		if (watermark > g->stream->last_ns)

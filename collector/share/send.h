@@ -13,7 +13,7 @@ struct sending {
 	struct symbols *symbols;
 	struct lane *lane;
 	uint64_t collector;
-	uint32_t kept; /* the first day that is kept (kept.h); 0: all are */
+	uint32_t kept;	   /* the first day that is kept (kept.h); 0: all are */
 	uint64_t *version; /* of the last row of a stream; each row gets a higher one */
 	const atomic_bool *stopped;
 };

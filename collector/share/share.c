@@ -24,7 +24,7 @@
 
 #include "base/ban.h"
 
-#define FOLDER "share"
+#define FOLDER	"share"
 #define ID_FILE "collector"
 #define DAY_NS	86400000000000u
 

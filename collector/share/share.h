@@ -52,8 +52,9 @@ struct share_report {
  * sentence. */
 int share_new(const struct share_options *options, struct share **ret_share, struct err_text *err);
 void share_free(struct share *share);
-/* Sends all that is due. Returns 0, also if some could not be sent (ret_report->waiting); -ECANCELED;
- * or another negative errno with a sentence: nothing could be sent. May be called again. */
+/* Sends all that is due. Returns 0, also if some could not be sent (ret_report->waiting);
+ * -ECANCELED; or another negative errno with a sentence: nothing could be sent. May be called
+ * again. */
 int share_pass(struct share *share, struct share_report *ret_report, struct err_text *err);
 /* Ends the pass that another thread is in, and all later ones. */
 void share_stop(struct share *share);

@@ -44,7 +44,7 @@ struct shared_loading {
 	struct clickhouse *client;
 	struct fleet_loading *loading;
 	struct shared_names names;
-	uint32_t kept; /* kept.h */
+	uint32_t kept;		 /* kept.h */
 	struct shared_row *rows; /* of one question */
 	uint32_t count, capacity;
 };
@@ -190,8 +190,7 @@ static int add_change(struct shared_loading *l, struct stream_courses *courses, 
 		      uint32_t end, const struct shared_row *row)
 {
 	struct shared_site site = shared_names_site(&l->names, row->stack);
-	uint32_t function =
-		fleet_function_number(l->loading->matrix, site.function, site.module);
+	uint32_t function = fleet_function_number(l->loading->matrix, site.function, site.module);
 	struct stream_course *course = function ? course_of(courses, function) : NULL;
 
 	for (; course && moment < end; moment++)

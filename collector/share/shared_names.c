@@ -18,7 +18,7 @@
 #include "base/ban.h"
 
 /* Numbers in one question: a statement has 256 KiB at most, a number 21 bytes. */
-#define ASKED_AT_ONCE 8000
+#define ASKED_AT_ONCE  8000
 #define NAME_BYTES_MAX (1u << 20)
 #define FRAMES_MAX     (1u << 20) /* of a backtrace */
 
@@ -225,7 +225,7 @@ int shared_names_read(struct shared_names *n, const uint64_t *stacks, size_t cou
 		if (stacks[i] && !map_put(&n->stacks, stacks[i], &is_new))
 			return -ENOMEM;
 		if (is_new)
-			list[new++] = stacks[i];
+			list[new ++] = stacks[i];
 	}
 	for (size_t i = 0; !r && i < new; i += ASKED_AT_ONCE)
 		r = read_stacks(n, list + i, new - i < ASKED_AT_ONCE ? new - i : ASKED_AT_ONCE,

@@ -17,10 +17,11 @@ struct shared_site {
 
 struct shared_names {
 	struct clickhouse *client;
-	const struct site_rules *rules; /* of what only passes allocations on; NULL: the known ones */
+	const struct site_rules
+		*rules; /* of what only passes allocations on; NULL: the known ones */
 	struct intern texts;
-	struct map stacks;  /* stack -> frame that it counts for, index of `lines` + 1 */
-	struct map frames;  /* frame -> index of its first line + 1 */
+	struct map stacks; /* stack -> frame that it counts for, index of `lines` + 1 */
+	struct map frames; /* frame -> index of its first line + 1 */
 	struct name_line *lines;
 	uint32_t count, capacity;
 };

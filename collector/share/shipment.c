@@ -18,7 +18,7 @@
 
 #include "base/ban.h"
 
-#define FILE_MAX    (1u << 30)
+#define FILE_MAX (1u << 30)
 /* Rows of one INSERT. ClickHouse divides more than 1,048,576 into blocks, which can fail one by
  * one. */
 #define PART_ROWS_MAX 200000

@@ -71,7 +71,7 @@ clickhouse_start 1
 kill -STOP "${clickhouse_pids[1]}"
 PATIENCE_MS=300 fails "unknown 0" "$one" sql 0 "SELECT 1"
 kill -CONT "${clickhouse_pids[1]}"
-says "recorded 0, there 0, rows 10, behind 0" "$one" find 1 $A $DAY
+says "rows 10, behind 0" "$one" find 1 $A $DAY
 clickhouse_end 1
 rm "$T/cert.pem"
 

@@ -92,8 +92,8 @@ static int share_run(struct command_call *call)
 	int r, status = EXIT_DONE;
 
 	if (!o->store)
-		return command_usage_error(call->command,
-					   "--store names the data base: clickhouse://HOST/DATABASE");
+		return command_usage_error(
+			call->command, "--store names the data base: clickhouse://HOST/DATABASE");
 	r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, &err);
 	if (!r)
 		r = share_open(o, symbols, &share, &err);
@@ -137,16 +137,15 @@ const struct command command_share = {
 	.name = "share",
 	.summary = "send sums to a data base that many collectors share",
 	.usage = "--store URL [OPTION...]",
-	.about =
-		"Sends what the streams of a folder allocated and had in use, by minute and\n"
-		"backtrace, to a data base of ClickHouse. Questions about the fleet are answered\n"
-		"from there (fleet --store, list --store), whichever collector has the streams.\n"
-		"What was sent before is not sent again. 'gather --store' does the same while it\n"
-		"gathers.\n",
-	.examples =
-		"  collector share --store clickhouse://heaps@db1/heapcast\n"
-		"  collector share --store 'clickhouse://heaps@db1,db2,db3/heapcast?cluster=heaps'\n"
-		"  collector fleet --store clickhouse://heaps@db1/heapcast\n",
+	.about = "Sends what the streams of a folder allocated and had in use, by minute and\n"
+		 "backtrace, to a data base of ClickHouse. Questions about the fleet are answered\n"
+		 "from there (fleet --store, list --store), whichever collector has the streams.\n"
+		 "What was sent before is not sent again. 'gather --store' does the same while it\n"
+		 "gathers.\n",
+	.examples = "  collector share --store clickhouse://heaps@db1/heapcast\n"
+		    "  collector share --store "
+		    "'clickhouse://heaps@db1,db2,db3/heapcast?cluster=heaps'\n"
+		    "  collector fleet --store clickhouse://heaps@db1/heapcast\n",
 	.groups = groups,
 	.options_size = sizeof(struct send_options),
 	.defaults = &defaults,

@@ -17,7 +17,7 @@ struct http_options {
 					   plain HTTP, on loopback only */
 	const char *const *allow_hosts; /* NULL-terminated: the host names for which a proxy ends
 					   TLS; NULL: no proxy */
-	const char *store; /* URL of the data base that collectors share; NULL: none */
+	const char *store;		/* URL of the data base that collectors share; NULL: none */
 	const char *data;	  /* folder of a store, which need not exist yet; NULL: none */
 	const char *const *files; /* recordings served beside it, NULL-terminated; may be NULL. They
 				     are opened at the start */

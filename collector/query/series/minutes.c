@@ -69,12 +69,13 @@ int minutes_subtract(struct minutes *m, const struct minutes *less)
 	for (uint32_t i = 0; !r && i < less->count; i++) {
 		const struct minute_sum *s = &less->list[i];
 
-		r = minutes_add(m, &(struct minute_sum){.minute = s->minute,
-							.stack = s->stack,
-							.allocated_units = negated(s->allocated_units),
-							.allocated = negated(s->allocated),
-							.units = negated(s->units),
-							.bytes = negated(s->bytes)});
+		r = minutes_add(m,
+				&(struct minute_sum){.minute = s->minute,
+						     .stack = s->stack,
+						     .allocated_units = negated(s->allocated_units),
+						     .allocated = negated(s->allocated),
+						     .units = negated(s->units),
+						     .bytes = negated(s->bytes)});
 	}
 	return r;
 }

@@ -4,7 +4,6 @@
  *	prepare [VERSION]		asks the servers, makes the schema; with a made-up version 2
  *	insert BATCH STREAM DAY ROWS [SHARD]	ROWS rows into sums; prints the shard
  *	many BATCH STREAM DAY ROWS COUNT	as many inserts, of batches of these numbers; prints how many
- *	record BATCH STREAM DAY ROWS [SHARD]	the row of `batches`
  *	find BATCH STREAM DAY [SHARD]	what is there of a batch
  *	drop DAY			drops days before
  *	sql SERVER STATEMENT		one statement to one server; prints the answer as it came
@@ -26,7 +25,14 @@
 #include "collector/clickhouse/shards.h"
 #include "collector/clickhouse/upkeep.h"
 
-#define COLUMNS "day, batch, stream, stack, minute, allocations, allocated, frees, freed"
+#define COLUMNS                                                                                    \
+	"day, batch, stream, stack, minute, allocations, allocated, blocks, bytes"
+
+struct batch {
+	uint64_t id;
+	uint8_t stream[16];
+	uint32_t day;
+};
 
 static struct clickhouse *client;
 static struct err_text err;
@@ -45,9 +51,9 @@ static int told(int r)
 	return 1;
 }
 
-static struct clickhouse_batch batch_of(char **args)
+static struct batch batch_of(char **args)
 {
-	struct clickhouse_batch b = {.id = strtoull(args[0], NULL, 10),
+	struct batch b = {.id = strtoull(args[0], NULL, 10),
 				     .day = (uint32_t)strtoul(args[2], NULL, 10)};
 
 	for (size_t i = 0; i < 16; i++) {
@@ -60,7 +66,7 @@ static struct clickhouse_batch batch_of(char **args)
 	return b;
 }
 
-static int insert(const struct clickhouse_batch *b, size_t shard, size_t rows)
+static int insert(const struct batch *b, size_t shard, size_t rows)
 {
 	struct buf body = {.data = NULL};
 	int r;
@@ -73,7 +79,7 @@ static int insert(const struct clickhouse_batch *b, size_t shard, size_t rows)
 		row_put_u32(&body, b->day * 1440 + (uint32_t)(i % 1440));
 		row_put_u64(&body, 2);
 		row_put_i64(&body, 100);
-		row_put_u64(&body, 1);
+		row_put_i64(&body, 1);
 		row_put_i64(&body, -50);
 	}
 	r = clickhouse_insert(client, shard, "sums", COLUMNS, body.data, body.length, &err);
@@ -81,39 +87,17 @@ static int insert(const struct clickhouse_batch *b, size_t shard, size_t rows)
 	return r;
 }
 
-static int record(const struct clickhouse_batch *b, size_t shard, size_t rows)
-{
-	struct buf body = {.data = NULL};
-	int r;
-
-	row_put_u64(&body, b->id);
-	row_put_day(&body, b->day);
-	row_put_id(&body, b->stream);
-	row_put_u64(&body, 0);
-	row_put_u64(&body, 1000);
-	row_put_u64(&body, rows);
-	r = clickhouse_insert(client, shard, "batches",
-			      "batch, day, stream, from_offset, to_offset, rows", body.data,
-			      body.length, &err);
-	buf_done(&body);
-	return r;
-}
-
-static int find(const struct clickhouse_batch *b, size_t shard)
+static int find(const struct batch *b, size_t shard)
 {
 	struct clickhouse_batch_found found;
-	bool there;
-	int r = clickhouse_batch_find(client, shard, b, &found, &err);
+	int r = clickhouse_batch_find(client, shard, b->id, b->day, &found, &err);
 
 	if (!r)
-		r = clickhouse_batch_is_there(client, shard, b->id, &there, &err);
-	if (!r)
-		printf("recorded %d, there %d, rows %llu, behind %d\n", found.recorded, there,
-		       (unsigned long long)found.rows, found.behind);
+		printf("rows %llu, behind %d\n", (unsigned long long)found.rows, found.behind);
 	return r;
 }
 
-static int many(struct clickhouse_batch b, size_t rows, uint64_t count)
+static int many(struct batch b, size_t rows, uint64_t count)
 {
 	size_t shard = clickhouse_shard_of(b.stream, clickhouse_shards(client));
 	uint64_t done = 0;
@@ -129,7 +113,7 @@ static int many(struct clickhouse_batch b, size_t rows, uint64_t count)
 static int about_batch(const char *command, int count, char **args)
 {
 	bool asks = !strcmp(command, "find");
-	struct clickhouse_batch b = batch_of(args);
+	struct batch b = batch_of(args);
 	size_t rows = asks ? 0 : strtoull(args[3], NULL, 10), shard;
 	int r = clickhouse_prepare(client, &err);
 
@@ -143,7 +127,7 @@ static int about_batch(const char *command, int count, char **args)
 	if (asks)
 		return find(&b, shard);
 	printf("shard %zu\n", shard);
-	return !strcmp(command, "insert") ? insert(&b, shard, rows) : record(&b, shard, rows);
+	return insert(&b, shard, rows);
 }
 
 static int prepare(bool next)

@@ -78,9 +78,9 @@ static void check_moment(struct test_recording *t, const struct naive_rows *n, u
 		uint32_t first = spans[i].first > FIRST ? spans[i].first : FIRST,
 			 end = spans[i].end < FIRST + 2 ? spans[i].end : FIRST + 2;
 
-		assert_int_equal(query_minutes(t->view, &all, start, spans[i].first, spans[i].end,
-					       &m, NULL),
-				 0);
+		assert_int_equal(
+			query_minutes(t->view, &all, start, spans[i].first, spans[i].end, &m, NULL),
+			0);
 		check_minutes(n, start, &m, first, end);
 		minutes_done(&m);
 	}
@@ -125,12 +125,12 @@ static void test_minutes_add_up(void **state)
 		uint64_t start = start_of(n.list[i].birth);
 		struct minutes whole = {0}, parts = {0}, part = {0};
 
-		assert_int_equal(
-			query_minutes(t.view, &all, start, FIRST, FIRST + 2, &whole, NULL), 0);
+		assert_int_equal(query_minutes(t.view, &all, start, FIRST, FIRST + 2, &whole, NULL),
+				 0);
 		for (uint32_t minute = FIRST; minute < FIRST + 2; minute++) {
-			assert_int_equal(query_minutes(t.view, &all, start, minute, minute + 1,
-						       &part, NULL),
-					 0);
+			assert_int_equal(
+				query_minutes(t.view, &all, start, minute, minute + 1, &part, NULL),
+				0);
 			for (uint32_t k = 0; k < part.count; k++)
 				assert_int_equal(minutes_add(&parts, &part.list[k]), 0);
 			minutes_done(&part);
