@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-clickhouse.sh"
 clickhouse_need
-need cmp
+need cmp jq python3
 clickhouse_one
 at="clickhouse://default@$(clickhouse_hosts)"
 boards=60 minutes=30
@@ -40,6 +40,20 @@ same_answers calm
 "$COLLECTOR" share --data "$T/data" --store "$at/calm" >"$T/again"
 assert_contains "another pass" "$T/again" "$boards streams up to date, 0 sums sent"
 calm=$(contents calm)
+
+# What the manual has for Grafana.
+python3 - "$ROOT/docs/shared-store.md" "$T" <<'END'
+import re, sys
+for number, text in enumerate(re.findall(r"```sql\n(.*?)```", open(sys.argv[1]).read(), re.S)):
+    open(f"{sys.argv[2]}/grafana.{number}", "w").write(text.replace("heapcast.", "calm."))
+END
+clickhouse_sql 1 "$(cat "$T/grafana.0")" >"$T/by_host"
+assert_eq "rows by minute and host" $((boards * minutes)) "$(wc -l <"$T/by_host")"
+at_end=$("$COLLECTOR" list --data "$T/data" --json | jq '[.streams[] | select(.host == "gw-001").in_use_bytes] | add')
+assert_eq "bytes of a host at the end" "$at_end" "$(awk -F'\t' '$2 == "gw-001" { bytes = $3 } END { print bytes }' "$T/by_host")"
+clickhouse_sql 1 "$(cat "$T/grafana.1")" >"$T/by_stack"
+assert_eq "rows by backtrace" 10 "$(wc -l <"$T/by_stack")"
+grep -q handler_ "$T/by_stack" || fail "no function is named: $(cat "$T/by_stack")"
 
 # With trouble: the server is killed while sums are sent, and so is the sender.
 killed=0 broken=0
