@@ -37,6 +37,7 @@ static const char help[] =
 	"  pairs       the boards that have a key; takes keys back\n"
 	"  ctl         order recorded programs: stop, start, mode, snapshot, mark\n"
 	"  snapshot    the heaps of all programs at one moment\n"
+	"  share       send sums to a data base that many collectors share\n"
 	"  import      add recordings, and files of other tools\n"
 	"\n"
 	"Look:\n"
