@@ -222,6 +222,11 @@ static int client_connect(struct clickhouse *c, struct clickhouse_server *server
 	return 0;
 }
 
+void clickhouse_set_batch(struct clickhouse *client, uint64_t batch)
+{
+	client->batch = batch;
+}
+
 /* Writes the address. `sql` is the INSERT, or NULL. */
 static int request_address(const struct request *r, const char *sql, bool inside, struct buf *ret)
 {
@@ -240,6 +245,8 @@ static int request_address(const struct request *r, const char *sql, bool inside
 			return -ENOMEM;
 		buf_printf(ret, "&query=%s", escaped);
 		c->curl->curl_free(escaped);
+		if (c->batch)
+			buf_printf(ret, "&query_id=" BATCH_QUERY, c->batch);
 		if (r->server->major >= ASYNC_INSERT_SINCE)
 			buf_string(ret, "&async_insert=0");
 	}

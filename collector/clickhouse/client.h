@@ -37,6 +37,10 @@ void clickhouse_stop(struct clickhouse *client);
 /* How long a call waits for a connection, and in all. Without it: 5 s and 60 s. */
 void clickhouse_set_patience(struct clickhouse *client, uint64_t connect_ms, uint64_t all_ms);
 
+/* Gives INSERTs from now on the number of a batch, by which clickhouse_batch_find sees that one is
+ * still under way. 0: none. */
+void clickhouse_set_batch(struct clickhouse *client, uint64_t batch);
+
 const struct clickhouse_url *clickhouse_url_of(const struct clickhouse *client);
 /* Number of servers; their numbers are those of url.hosts. */
 size_t clickhouse_servers(const struct clickhouse *client);

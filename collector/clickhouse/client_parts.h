@@ -1,5 +1,6 @@
 #pragma once
 /* The client, as the files of this folder share it. See client.h. */
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -18,6 +19,9 @@ struct clickhouse_server {
 	uint64_t avoid_until_ns; /* others are asked before it: it could not be reached */
 };
 
+/* What a server calls the INSERT of a batch, while it runs. */
+#define BATCH_QUERY "heapcast-%016" PRIx64
+
 #define SHARD_UNKNOWN SIZE_MAX
 
 struct clickhouse {
@@ -27,6 +31,7 @@ struct clickhouse {
 	long connect_ms, all_ms;
 	atomic_bool stopped;
 	int code;	 /* clickhouse_code */
+	uint64_t batch;	 /* of INSERTs (clickhouse_set_batch); 0: none */
 	size_t shards;	 /* 0: not known yet (shards.h) */
 	size_t rows;	 /* servers that the cluster has */
 	bool replicated; /* tables are Replicated*MergeTree */

@@ -48,13 +48,15 @@ int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batc
 			  struct clickhouse_batch_found *ret_found, struct err_text *err)
 {
 	cleanup(buf_done) struct buf sql = {.data = NULL};
-	uint64_t found[2] = {0};
+	uint64_t found[3] = {0};
 	int r;
 
+	/* Whether it runs is asked first: one that has ended by then has left its rows. */
 	buf_printf(&sql,
-		   "SELECT toUInt64((SELECT count() FROM sums_local WHERE day = toDate(%u) AND "
-		   "batch = %llu)), toUInt64(",
-		   day, (unsigned long long)batch);
+		   "SELECT toUInt64((SELECT count() FROM system.processes WHERE query_id = "
+		   "'" BATCH_QUERY "')), toUInt64((SELECT count() FROM sums_local WHERE day = "
+		   "toDate(%u) AND batch = %" PRIu64 ")), toUInt64(",
+		   batch, day, batch);
 	if (client->replicated)
 		buf_printf(&sql,
 			   "(SELECT sum(inserts_in_queue) + sum(log_max_index >= log_pointer) FROM "
@@ -63,10 +65,10 @@ int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batc
 	else
 		buf_string(&sql, "0");
 	buf_string(&sql, ") FORMAT RowBinary");
-	r = upkeep_numbers(client, shard, &sql, found, 2, err);
+	r = upkeep_numbers(client, shard, &sql, found, 3, err);
 	if (!r)
-		*ret_found =
-			(struct clickhouse_batch_found){.rows = found[0], .behind = found[1] > 0};
+		*ret_found = (struct clickhouse_batch_found){
+			.running = found[0] > 0, .rows = found[1], .behind = found[2] > 0};
 	return r;
 }
 

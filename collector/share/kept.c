@@ -21,8 +21,8 @@ int kept_read(struct clickhouse *client, uint32_t *ret_day, struct err_text *err
 	cleanup(buf_done) struct buf answer = {.limit = 64};
 	struct reader r;
 	int e = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD,
-			       "SELECT toUInt32(max(first)) FROM kept FORMAT RowBinary", &answer,
-			       err);
+			       "SELECT toUInt32(max(first)) FROM kept_local FORMAT RowBinary",
+			       &answer, err);
 
 	if (e < 0)
 		return e;
@@ -68,14 +68,17 @@ static int sum_up(struct clickhouse *client, size_t shard, uint32_t from, uint32
 	return buf_text(&sql) ? clickhouse_ask(client, shard, buf_text(&sql), NULL, err) : -ENOMEM;
 }
 
+/* Each shard says it, so that it is known while others are away. */
 static int say_first_day(struct clickhouse *client, uint32_t day, struct err_text *err)
 {
 	cleanup(buf_done) struct buf row = {0};
+	int r;
 
 	row_put_day(&row, day);
-	return buf_error(&row)
-		       ? buf_error(&row)
-		       : clickhouse_insert(client, 0, "kept", "first", row.data, row.length, err);
+	r = buf_error(&row);
+	for (size_t shard = 0; !r && shard < clickhouse_shards(client); shard++)
+		r = clickhouse_insert(client, shard, "kept", "first", row.data, row.length, err);
+	return r;
 }
 
 int kept_move(struct clickhouse *client, uint32_t from, uint32_t day, struct err_text *err)

@@ -6,9 +6,9 @@
  *	day	   | 1   2   3 | 4    5    6
  *	kept from 4:  dropped    base and rows, rows, rows
  *
- * The table `kept` names the first day; the latest counts. Base rows of another day, and rows
- *before it, count for nothing, so answers change at the moment at which that row appears, and not
- *while rows are summed up and dropped.
+ * The table `kept` of each shard names the first day; the latest counts. Base rows of another day,
+ *and rows before it, count for nothing, so answers change at the moment at which that row appears,
+ *and not while rows are summed up and dropped.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/clickhouse/client.h"
 #include "collector/clickhouse/shards.h"
 #include "collector/clickhouse/upkeep.h"
 #include "collector/share/columns.h"
@@ -47,6 +48,10 @@ static int part_arrived(const struct lane *lane, const struct shipment_part *par
 
 	/* One INSERT of one partition arrives as a whole. */
 	*ret_arrived = !r && found.rows;
+	if (!r && found.running)
+		return err_set(err, -EAGAIN,
+			       "ClickHouse still works on what was sent before (shard %u)",
+			       lane->shard + 1);
 	return r;
 }
 
@@ -55,10 +60,12 @@ static int send_part(struct lane *lane, const struct shipment_part *part, struct
 	bool sums = part->kind == SHIPMENT_SUMS, arrived = false;
 	int r = sums && lane->on_its_way ? part_arrived(lane, part, &arrived, err) : 0;
 
+	clickhouse_set_batch(lane->client, sums ? part->batch : 0);
 	if (!r && !arrived)
 		r = clickhouse_insert(lane->client, lane->shard, sums ? "sums" : "streams",
 				      sums ? SUMS_COLUMNS : STREAMS_COLUMNS, part->data.data,
 				      part->data.length, err);
+	clickhouse_set_batch(lane->client, 0);
 	if (!r && sums)
 		lane->sums += part->rows;
 	return r;

@@ -38,7 +38,8 @@ away() {
 	local status=0
 	"$COLLECTOR" fleet --store "$store" --step 1m >"$T/away" 2>&1 || status=$?
 	[ $status = 3 ] || fail "fleet without a shard ends with $status: $(cat "$T/away")"
-	assert_contains "fleet without a shard" "$T/away" "$(clickhouse_hosts 3)"
+	# By the port of HTTP, or by the one at which servers ask each other.
+	grep -Eq "127.0.0.1:[0-9]+.*(refused|can.t be reached)|refused.*127.0.0.1:[0-9]+" "$T/away" || fail "fleet without a shard says: $(cat "$T/away")"
 }
 same_answers() {
 	"$COLLECTOR" fleet --store "$store" --step 1m --json >"$T/shared.json"
@@ -50,7 +51,7 @@ clickhouse_start 1
 trouble 3
 away
 share a && share b && fail "a shard is away, and the senders do not say so"
-assert_contains "a sender without a shard" "$T/share.a" "wait here"
+grep -q "wait here" "$T"/share.? || fail "a sender without a shard says: $(cat "$T"/share.?)"
 clickhouse_start 3
 trouble 2
 share a || fail "with one replica of each shard: $(cat "$T/share.a")"
