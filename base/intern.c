@@ -1,6 +1,7 @@
 /* Interning: an open-addressing table over copies in chunks. intern.h describes the interface. */
 #include "base/intern.h"
 
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 struct intern_chunk {
 	struct intern_chunk *next;
 	size_t used, size;
-	char data[];
+	alignas(8) char data[];
 };
 
 static const char *copy(struct intern *intern, const void *data, size_t length)
