@@ -31,25 +31,63 @@ int parse_u64(const char *text, uint64_t *ret_value)
 }
 
 /*
+ * Takes the digits at *text into *value as long as there is room, and moves *text behind all of
+ * them. Returns their count; *ret_left_out is the count of those for which there was no room.
+ */
+static unsigned take_digits(const char **text, uint64_t *value, unsigned *ret_left_out)
+{
+	unsigned count = 0, taken = 0;
+
+	for (; isdigit((unsigned char)**text); ++*text, count++)
+		if (*value <= (UINT64_MAX - 9) / 10) {
+			*value = *value * 10 + (uint64_t)(**text - '0');
+			taken++;
+		}
+	*ret_left_out = count - taken;
+	return count;
+}
+
+static double power_of_ten(unsigned exponent)
+{
+	double power = 1;
+
+	while (exponent--)
+		power *= 10; /* exact up to 10^22 */
+	return power;
+}
+
+/*
  * Parses a decimal number at *text, without sign, exponent, "inf" or "nan", and moves *text behind
- * it.
+ * it. All digits together are one whole number, and that is divided once: so 1.001 is the nearest
+ * double, on every processor. If tenths and hundredths were added one by one, each would be
+ * rounded, and otherwise by processors that multiply and add in one step.
  */
 static int parse_decimal(const char **text, double *ret_value)
 {
+	unsigned whole, whole_left_out, fraction = 0, fraction_left_out = 0;
 	const char *p = *text;
-	double value = 0, scale = 1;
-	int digits = 0;
+	uint64_t digits = 0;
 
-	for (; isdigit((unsigned char)*p); p++, digits++)
-		value = value * 10 + (*p - '0');
-	if (*p == '.')
-		for (p++; isdigit((unsigned char)*p); p++, digits++)
-			value += (*p - '0') * (scale /= 10);
-	if (!digits)
+	whole = take_digits(&p, &digits, &whole_left_out);
+	if (*p == '.') {
+		p++;
+		fraction = take_digits(&p, &digits, &fraction_left_out);
+	}
+	if (!whole && !fraction)
 		return -EINVAL;
 	*text = p;
-	*ret_value = value;
+	*ret_value = (double)digits / power_of_ten(fraction - fraction_left_out);
+	if (whole_left_out)
+		*ret_value *= power_of_ten(whole_left_out);
 	return 0;
+}
+
+/* The value is less than 2^64. */
+static uint64_t nearest_whole(double value)
+{
+	uint64_t down = (uint64_t)value;
+
+	return down + (value - (double)down >= 0.5);
 }
 
 int parse_size(const char *text, uint64_t *ret_bytes)
@@ -72,9 +110,9 @@ int parse_size(const char *text, uint64_t *ret_bytes)
 		text++;
 	if (*text)
 		return -EINVAL;
-	if (value >= 18446744073709549568.0)
+	if (value >= 18446744073709551616.0) /* 2^64 */
 		return -ERANGE;
-	*ret_bytes = (uint64_t)value;
+	*ret_bytes = nearest_whole(value);
 	return 0;
 }
 
@@ -127,7 +165,7 @@ int parse_duration(const char *text, uint64_t *ret_ns)
 	}
 	if (total >= 1.8e19)
 		return -ERANGE;
-	*ret_ns = (uint64_t)total;
+	*ret_ns = nearest_whole(total);
 	return 0;
 }
 

@@ -8,7 +8,8 @@
 
 /*
  * The parse functions return 0, -EINVAL for bad syntax or -ERANGE for a value that does not fit.
- * They write a result only on success.
+ * They write a result only on success. Sizes and durations are rounded to the nearest byte and
+ * nanosecond; those above 2^53 are as exact as a double.
  */
 int parse_u64(const char *text, uint64_t *ret_value); /* decimal, or hexadecimal after 0x */
 int parse_size(const char *text,

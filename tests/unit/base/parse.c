@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -318,7 +319,9 @@ static void units(void **state)
 		{"5.", 0, 5},
 		{".", -EINVAL, 0},
 		{"1..5", -EINVAL, 0},
-		{"18446744073709549567", 0, 18446744073709547520u},
+		{"18446744073709549567", 0, 18446744073709549568u},
+		{"18446744073709550591", 0, 18446744073709549568u},
+		{"18446744073709550592", -ERANGE, 0}, /* nearer to 2^64 */
 		{"18446744073709551615", -ERANGE, 0},
 		{"16777215T", 0, 18446742974197923840u},
 		{"16777216T", -ERANGE, 0},
@@ -368,6 +371,50 @@ static void units(void **state)
 	check(parse_u64, numbers, COUNT(numbers));
 }
 
+/* Decimals are exact on every processor: no step on the way is rounded twice. */
+static void decimals(void **state)
+{
+	char text[40];
+
+	(void)state;
+	for (uint64_t i = 0; i < 100000; i++) {
+		uint64_t value = 12345;
+
+		snprintf(text, sizeof(text), "%u.%03us", (unsigned)i / 1000, (unsigned)i % 1000);
+		assert_int_equal(parse_duration(text, &value), 0);
+		assert_int_equal(value, i * 1000000);
+		snprintf(text, sizeof(text), "%u.%03uG", (unsigned)i / 1000, (unsigned)i % 1000);
+		assert_int_equal(parse_size(text, &value), 0);
+		assert_int_equal(value, ((i << 30) + 500) / 1000);
+	}
+}
+
+/* More digits than a number has: the first ones count, and a point in front of them. */
+static void long_decimals(void **state)
+{
+	static const struct sample samples[] = {
+		{"0.0000000000000000000000000000009s", 0, 0},
+		{"0.9999999999999999999999999999999s", 0, 1000000000},
+		{"1.0000000000000000000000000000000G", 0, 1 << 30},
+		{"0000000000000000000000000000000001", 0, 1},
+		{"99999999999999999999", -ERANGE, 0},
+		{"99999999999999999999999999999999.9", -ERANGE, 0},
+	};
+	char zeroes[500] = "0.";
+
+	(void)state;
+	check(parse_size, samples + 2, 2);
+	check(parse_duration, samples, 2);
+	check(parse_size, samples + 4, 2);
+	check(parse_duration, samples + 4, 2);
+	memset(zeroes + 2, '0', sizeof(zeroes) - 3);
+	check(parse_size, &(struct sample){zeroes, 0, 0}, 1);
+	zeroes[sizeof(zeroes) - 2] = '9';
+	check(parse_size, &(struct sample){zeroes, 0, 0}, 1);
+	memset(zeroes, '9', sizeof(zeroes) - 1);
+	check(parse_size, &(struct sample){zeroes, -ERANGE, 0}, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,7 +422,8 @@ int main(void)
 		cmocka_unit_test(durations),	 cmocka_unit_test(endpoints),
 		cmocka_unit_test(for_people),	 cmocka_unit_test(forms_change_at_their_bounds),
 		cmocka_unit_test(switches),	 cmocka_unit_test(hosts_fit),
-		cmocka_unit_test(units),
+		cmocka_unit_test(units),	 cmocka_unit_test(decimals),
+		cmocka_unit_test(long_decimals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
