@@ -59,20 +59,21 @@ int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 	return 0;
 }
 
-static bool target_is_same(pid_t pid, const char *name, const char *ours)
+static bool target_is_same(pid_t pid, const char *name)
 {
 	struct stat theirs, own;
-	char path[64];
+	char path[64], ours[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	snprintf(ours, sizeof(ours), "/proc/self/%s", name);
 	return stat(path, &theirs) == 0 && stat(ours, &own) == 0 && theirs.st_dev == own.st_dev &&
 	       theirs.st_ino == own.st_ino;
 }
 
 bool target_sees_files(pid_t pid)
 {
-	return target_is_same(pid, "ns/mnt", "/proc/self/ns/mnt") &&
-	       target_is_same(pid, "root", "/");
+	/* (Of "/" an emulator that runs this agent says what its folder of libraries is.) */
+	return target_is_same(pid, "ns/mnt") && target_is_same(pid, "root");
 }
 
 uint32_t target_threads(pid_t pid)
