@@ -105,8 +105,9 @@ static void test_dense(void **state)
 	const char *last = NULL;
 
 	(void)state;
-	for (uint64_t i = 0; i < 100; i++) {
-		const char *data = intern_get(&intern, intern_bytes(&intern, &i, 7));
+	for (uint8_t i = 0; i < 100; i++) {
+		const uint8_t bytes[7] = {i};
+		const char *data = intern_get(&intern, intern_bytes(&intern, bytes, 7));
 
 		if (last)
 			assert_ptr_equal(data, last + 8);

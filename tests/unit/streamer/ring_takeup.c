@@ -262,6 +262,7 @@ static void assert_limit(size_t at, uint64_t right, uint64_t wrong, size_t size)
 {
 	for (unsigned k = 0; k < 2; k++) {
 		uint64_t value = k ? wrong : right;
+		uint32_t half = (uint32_t)value;
 		struct ring_inheritance in;
 		struct writer w;
 
@@ -272,7 +273,8 @@ static void assert_limit(size_t at, uint64_t right, uint64_t wrong, size_t size)
 		scene_round(false);
 		seal();
 		w.slice->thread_first = 100;
-		memcpy((uint8_t *)header() + at, &value, size);
+		memcpy((uint8_t *)header() + at, size == sizeof(half) ? (void *)&half : &value,
+		       size);
 		assert_int_equal(adopt(&in, mark), k ? -EBADMSG : 0);
 		assert_int_equal(scene.s.ring->header != NULL, !k);
 	}
