@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/secure/pairs.h"
 #include "tests/unit/temporary.h"
+#include "tests/unit/without_keys.h"
 
 static int link_error; /* of each linkat from now on */
 
@@ -120,6 +121,7 @@ static void keys_stay_while_an_error_passes(void **state)
 	struct pairs p;
 
 	(void)state;
+	skip_without_keys();
 	assert_int_equal(keep("a", &name), 0);
 	assert_int_equal(pairs_open(&p, folder, 4, &remark, &err), 0);
 	assert_int_equal(p.count, 1);
@@ -165,6 +167,7 @@ static void as_many_as_are_used(void **state)
 	struct pairs p;
 
 	(void)state;
+	skip_without_keys();
 	for (size_t count = 1; count <= 9; count++) {
 		assert_int_equal(keep("a", &name), 0);
 		assert_int_equal(pairs_open(&p, folder, count, &remark, &err), 0);

@@ -15,6 +15,7 @@
 #include "agent/serve/agent.h"
 #include "tests/unit/logged.h"
 #include "tests/unit/temporary.h"
+#include "tests/unit/without_keys.h"
 
 #define MEMORY (64u << 20)
 #define PLAIN  "warn  this agent was started before its first pairing"
@@ -208,6 +209,7 @@ static void remarks(void **state)
 static void first_pair(void **state)
 {
 	(void)state;
+	skip_without_keys();
 	open_pairs();
 	assert_int_equal(agent_open_keys(&agent, &err), 0);
 	for (unsigned i = 0; i < 5; i++) {
