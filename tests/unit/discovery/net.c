@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "proto/discovery.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/emulated.h"
 #include "tests/unit/own_network.h"
 
 #define NETWORK                                                                                    \
@@ -155,12 +156,9 @@ static void six_is_answered(void **state)
 	close_net(&net);
 }
 
-/* To each network's broadcast address, and to the group once. */
-static void interfaces_are_reached(void **state)
+static void networks_are_found(void **state)
 {
-	struct sockaddr_storage from;
 	struct discovery_net net;
-	char data[32];
 
 	(void)state;
 	if (!has_interfaces)
@@ -172,6 +170,22 @@ static void interfaces_are_reached(void **state)
 	assert_int_equal(net.network[0].mask, 0xffffff00);
 	assert_int_equal(net.network[1].address, 0x0a4e0001);
 	assert_int_equal(net.network[1].mask, 0xffff0000);
+	close_net(&net);
+}
+
+/* To each network's broadcast address, and to the group once. */
+static void interfaces_are_reached(void **state)
+{
+	struct sockaddr_storage from;
+	struct discovery_net net;
+	char data[32];
+
+	(void)state;
+	if (!has_interfaces)
+		skip();
+	SKIP_EMULATED_IF(emulated() && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
+			 "the emulator turns the bytes of broadcast addresses round");
+	open_net(&net, "hc0");
 	assert_int_equal(receive(&net, DISCOVERY_FOUR_ALL, data, sizeof(data), &from), -EAGAIN);
 	discovery_net_send(&net, "four", 4);
 	assert_int_equal(receive(&net, DISCOVERY_FOUR_ALL, data, sizeof(data), &from), 4);
@@ -490,6 +504,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loopback_has_its_broadcast),
 		cmocka_unit_test(six_is_answered),
+		cmocka_unit_test(networks_are_found),
 		cmocka_unit_test(interfaces_are_reached),
 		cmocka_unit_test(changes_are_told),
 		cmocka_unit_test(others_are_not_admitted),

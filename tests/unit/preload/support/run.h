@@ -11,20 +11,12 @@
 #include <cmocka.h>
 
 #include "tests/targets/target.h"
+#include "tests/unit/emulated.h"
 #include "tests/unit/preload/support/ring_agent.h"
 
-/* Under qemu-user (tests/unit/emulated), which lacks some of what Linux has: why the test can't be
- * run there. */
-#define SKIP_EMULATED(reason)                                                                      \
-	do {                                                                                       \
-		if (getenv("HEAPCAST_TEST_EMULATED")) {                                            \
-			print_message("SKIPPED: %s\n", reason);                                    \
-			skip();                                                                    \
-		}                                                                                  \
-	} while (0)
+/* Why a test can't be run under qemu-user (tests/unit/emulated). */
 #define NO_ROBUST_LISTS "the emulator does not tell of threads that end by robust lists"
 #define NO_ALLOCATORS	"the allocators that are installed are this machine's"
-#define NO_VFORK	"the emulator forks where a program says vfork or clone"
 
 /* RUN(&options, &result, PROGRAM, ARGUMENT...) */
 #define RUN(options, result, ...)                                                                  \
