@@ -272,6 +272,21 @@ static void starve(struct agent *a)
 	usleep(30000);
 }
 
+static bool is_asleep(const struct agent *a, uint64_t start)
+{
+	const struct agent_options *o = a->options;
+
+	return o->idle || now_ms() - start < o->asleep_until_ms ||
+	       (o->asleep_until_said && lseek(a->output, 0, SEEK_CUR) == 0);
+}
+
+static void tell_awake(struct agent *a)
+{
+	if (a->options->asleep_until_said && !a->awake)
+		must(dprintf(a->output, "awake 1\n") > 0, "writing to the output");
+	a->awake = true;
+}
+
 static void attend(struct agent *a)
 {
 	const struct agent_options *o = a->options;
@@ -282,11 +297,12 @@ static void attend(struct agent *a)
 		bool ready = a->result->handshakes > 0, asleep;
 
 		serve_handshakes(a, ready && !o->idle && !o->drain_every_ms ? 0 : 1);
-		asleep = o->idle || now_ms() - start < o->asleep_until_ms;
-		if (!o->no_heart && !(asleep && o->asleep_until_ms))
+		asleep = is_asleep(a, start);
+		if (!o->no_heart && !(asleep && (o->asleep_until_ms || o->asleep_until_said)))
 			__atomic_fetch_add(&a->ring->heartbeat, 1, __ATOMIC_RELAXED);
 		if (!asleep && now_ms() - drained >= o->drain_every_ms) {
 			agent_drain(a, false);
+			tell_awake(a);
 			drained = now_ms();
 		}
 		if (ready && !o->idle && !o->drain_every_ms) {
@@ -340,8 +356,8 @@ static uint64_t count_set(const struct agent *a)
 void agent_run(const struct agent_options *options, const char *const argv[],
 	       struct agent_result *ret_result)
 {
-	struct agent a = {.options = options, .result = ret_result, .link = -1};
 	int output = memfd_create("output", MFD_CLOEXEC);
+	struct agent a = {.options = options, .result = ret_result, .link = -1, .output = output};
 
 	*ret_result = (struct agent_result){0};
 	ring_make(&a);

@@ -38,6 +38,8 @@ struct agent_options {
 	unsigned kill_after_ms;	 /* SIGKILL to the program */
 	uint64_t kill_after_events;
 	unsigned asleep_until_ms; /* neither drains nor beats before */
+	bool asleep_until_said;	  /* nor before the program has printed something; after draining
+				     it prints "awake 1" behind that */
 	bool both_starved;	  /* and the program runs for a tenth of that time only */
 	bool refuse;
 	bool keep_no_events;		/* count only */

@@ -34,6 +34,8 @@ struct agent {
 	int listener; /* for exec'd images */
 	char socket_name[64];
 	pid_t pid;
+	int output; /* the program's; its place in there is this process's, too */
+	bool awake; /* and the program was told so */
 	struct reader *readers;
 	size_t event_room;
 	size_t module_room;
