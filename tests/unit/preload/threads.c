@@ -132,7 +132,7 @@ static unsigned allocations_in(const struct agent_result *r, const char *module)
 static void lock_is_taken_over(void **state)
 {
 	struct agent_options options = {
-		.asleep_until_said = true, .policy = RING_COUNT, .kill_after_ms = 60000};
+		.asleep_until_said = true, .policy = RING_COUNT, .kill_after_ms = 50000};
 	struct agent_result r;
 
 	(void)state;
