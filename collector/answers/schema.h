@@ -3,7 +3,7 @@
  * (answer.h). */
 #include <stdbool.h>
 
-#define SCHEMAS_MAX 96
+#define SCHEMAS_MAX 160
 
 struct answer;
 struct json;

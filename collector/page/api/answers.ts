@@ -154,6 +154,52 @@ export interface SnapshotMissing {
 	last_wall_ns: number;
 }
 
+export interface SharedStream {
+	/** 32 hexadecimal digits. */
+	id: string;
+	/** What people call the program. */
+	name: string;
+	/** Path of the program. */
+	executable: string;
+	/** Arguments, joined by blanks. */
+	cmdline: string;
+	/** As in uname -m. */
+	architecture: string;
+	/** The machine's model, as its maker calls it. */
+	board?: string;
+	/** Path of the program's control group. */
+	cgroup?: string;
+	/** Build id of the program's file. */
+	build_id?: string;
+	/** KEY=VALUE, separated by commas. */
+	tags?: string;
+	/** Bytes in use at the end, or as far as sums have been sent (bytes). */
+	final_allocated: number;
+	/** Blocks in use then (blocks). */
+	final_allocated_count: number;
+	/** How far sums have been sent (duration). */
+	runtime: Time;
+	/** When recording began (since the epoch). */
+	timestamp: Time;
+	host: string;
+	/** Number of the process; 0: the recording was imported. */
+	pid: number;
+	/** Interrupted: no end was recorded, and nobody writes to it. */
+	state: 'live' | 'ended' | 'interrupted';
+	/** Events that have come so far (events). */
+	events: number;
+	/** Bytes on the collector's disk (bytes). */
+	recording_bytes: number;
+	/** What the recording does not hold, in a sentence. */
+	incomplete?: string;
+	/** Host of the collector that has the recording. */
+	collector: string;
+	/** Of its page, where all about the stream is. */
+	collector_address?: string;
+	/** The collector gives no sign since then; 0: it is there (ns since the epoch). */
+	collector_away_since_ns: number;
+}
+
 export interface FleetComparison {
 	/** Why there is nobody to compare. */
 	note?: string;
@@ -1815,6 +1861,7 @@ export interface Answers {
 	'list': Recording[];
 	'questions': Question[];
 	'snapshots': FleetSnapshot[];
+	'shared': SharedStream[];
 	'fleet': FleetComparison;
 	'rights': Rights;
 	'openapi.json': Openapi;

@@ -74,7 +74,7 @@ const STATES = { live: '● live', ended: 'ended', interrupted: '◐ interrupted
 /**
  * As `heapcast list` has it: what was imported, or given as a file of another tool, has no process.
  */
-export function stateInWords(stream: Stream): string {
+export function stateInWords(stream: Pick<Stream, 'state'> & Partial<Stream>): string {
 	if (stream.is_snapshot) return 'snapshot';
 	return stream.state === 'ended' && !stream.pid ? 'imported' : STATES[stream.state];
 }

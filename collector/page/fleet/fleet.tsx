@@ -12,6 +12,7 @@ import { Snapshots } from '../orders/snapshots';
 import { TakeSnapshot } from '../orders/take';
 import { Differences } from './differences';
 import { matches, selector } from './select';
+import { Shared, useShared } from './shared';
 import { nanoseconds, type Stream, type Timeline } from '../api/types';
 
 /** What a column is sorted by. */
@@ -271,9 +272,11 @@ export function FleetView(props: { address: Address }) {
 		);
 	const live = (streams ?? []).filter((s) => s.state === 'live').length;
 
+	const shared = useShared();
 	const show = params.get('show') ?? 'recordings';
 	const snapshots = show === 'snapshots';
 	const recordings = show === 'recordings';
+	const everywhere = show === 'everywhere';
 
 	return (
 		<main class="fleet">
@@ -283,11 +286,16 @@ export function FleetView(props: { address: Address }) {
 					options={
 						[
 							['recordings', 'Recordings'],
+							...(everywhere || shared.data?.length
+								? ([['everywhere', 'All collectors']] as const)
+								: []),
 							['snapshots', 'Snapshots'],
 							['differences', 'Differences'],
 						] as const
 					}
-					chosen={snapshots ? 'snapshots' : recordings ? 'recordings' : 'differences'}
+					chosen={
+						snapshots || recordings || everywhere ? show : 'differences'
+					}
 					onChoose={(to) => go({ set: { show: to === 'recordings' ? undefined : to } })}
 				/>
 				{!snapshots && (
@@ -342,7 +350,8 @@ export function FleetView(props: { address: Address }) {
 			)}
 			{!streams && !connected && <div class="wait" role="status" aria-label="Loading" />}
 			{snapshots && <Snapshots address={props.address} version={taken} />}
-			{!snapshots && !recordings && (
+			{everywhere && <Shared address={props.address} answer={shared} q={q} />}
+			{!snapshots && !recordings && !everywhere && (
 				<Differences address={props.address} select={selector(q)} />
 			)}
 			{recordings && streams?.length === 0 && (

@@ -3,18 +3,21 @@
 import { stateInWords } from '../base/format';
 import type { Stream } from '../api/types';
 
+/** What streams are chosen by: those here, and those of other collectors. */
+type Searched = Pick<Stream, 'id' | 'name' | 'executable' | 'cmdline' | 'state'> & Partial<Stream>;
+
 /** The value of a tag; empty if there is none. */
-function tag(stream: Stream, key: string): string {
+function tag(stream: Searched, key: string): string {
 	const found = (stream.tags ?? '').split(',').find((t) => t.startsWith(`${key}=`));
 	return found?.slice(key.length + 1) ?? '';
 }
 
-function service(stream: Stream): string {
+function service(stream: Searched): string {
 	const units = (stream.cgroup ?? '').split('/').filter((p) => /.\.service$/.test(p));
 	return units.at(-1)?.replace(/\.service$/, '') ?? '';
 }
 
-const FIELDS: Record<string, (s: Stream) => string> = {
+const FIELDS: Record<string, (s: Searched) => string> = {
 	id: (s) => s.id,
 	name: (s) => s.name,
 	executable: (s) => s.executable,
@@ -41,11 +44,11 @@ function fits(pattern: string, value: string, beginning: boolean): boolean {
 }
 
 /** What a word says of a stream; undefined: it is no term, but a word to be found. */
-function holds(word: string, stream: Stream): boolean | undefined {
+function holds(word: string, stream: Searched): boolean | undefined {
 	const [, not, name = '', differs, patterns] =
 		/^(!?)([a-z]+|tag:[\w.-]+)(?:(!?)=(.*))?$/s.exec(word) ?? [];
 	const key = name.startsWith('tag:') ? name.slice(4) : undefined;
-	const of = key === undefined ? FIELDS[name] : (s: Stream) => tag(s, key);
+	const of = key === undefined ? FIELDS[name] : (s: Searched) => tag(s, key);
 	if (!of || (patterns === undefined && key === undefined)) return undefined;
 	const value = of(stream);
 	const beginning = name === 'id' || name === 'build';
@@ -64,12 +67,12 @@ function words(text: string): string[] {
 /** The text, if it has terms only: then others understand it as a selector, too. */
 export function selector(text: string): string | undefined {
 	const all = words(text);
-	const probe = { id: '', name: '', executable: '', cmdline: '', state: 'live' } as Stream;
+	const probe = { id: '', name: '', executable: '', cmdline: '', state: 'live' } as Searched;
 	return all.length && all.every((w) => holds(w, probe) !== undefined) ? text.trim() : undefined;
 }
 
 /** Whether all words fit the stream: terms such as `version!=1.4`, and words found anywhere. */
-export function matches(stream: Stream, text: string): boolean {
+export function matches(stream: Searched, text: string): boolean {
 	const known = (
 		`${stream.name} ${stream.cmdline} ${stream.host ?? ''} ${stream.pid ?? ''} ` +
 		`${stateInWords(stream)} ${stream.id} ${stream.tags ?? ''} ${stream.board ?? ''}`
