@@ -312,7 +312,7 @@ export function FleetView(props: { address: Address }) {
 							onInput={(e) => go({ set: { q: e.currentTarget.value } }, true)}
 						/>
 						<span class="dim">
-							{streams
+							{streams && !everywhere
 								? `${count(rows.length)} of ${count(streams.length)} ` +
 									`recordings, ${count(live)} live`
 								: ''}
