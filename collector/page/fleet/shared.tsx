@@ -78,7 +78,11 @@ function Rows(props: { streams: SharedStream[]; address: Address }) {
 	);
 }
 
-export function Shared(props: { address: Address; answer: ReturnType<typeof useShared>; q: string }) {
+export function Shared(props: {
+	address: Address;
+	answer: ReturnType<typeof useShared>;
+	q: string;
+}) {
 	const [all, setAll] = useState(false);
 	return (
 		<Answered answer={props.answer}>

@@ -1,4 +1,4 @@
-// Recordings of all collectors: where each is, a search among them, and the comparison of all boards.
+// Recordings of all collectors: where each is, a search among them, the comparison of all boards.
 export default async function ({ page, open, settled, picture, accessible, check, args }) {
 	const [host] = args;
 	const main = page.locator('main');
