@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/net/dialer.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "proto/discovery.h"
@@ -57,6 +58,36 @@ int endpoint_collector(const char *text, char *host, size_t size, uint16_t *ret_
 	if (!*ret_port)
 		*ret_port = DISCOVERY_UDP_PORT;
 	return 0;
+}
+
+int endpoint_collectors(const char *list, struct err_text *err)
+{
+	char text[300], host[256];
+	unsigned items = 0;
+
+	if (!list)
+		return 0;
+	if (strlen(list) >= DIAL_LIST)
+		return err_set(err, -EINVAL, "--collector takes %d bytes at most, not %zu",
+			       DIAL_LIST - 1, strlen(list));
+	for (const char *at = list; *at; at += strcspn(at, ",")) {
+		uint16_t port = 0;
+		size_t length;
+		int r;
+
+		at += strspn(at, ", \t");
+		length = strcspn(at, ",");
+		while (length && strchr(" \t", at[length - 1]))
+			length--;
+		if (!length)
+			break;
+		snprintf(text, sizeof(text), "%.*s", (int)length, at);
+		r = endpoint_collector(text, host, sizeof(host), &port, err);
+		if (r < 0)
+			return r;
+		items++;
+	}
+	return items ? 0 : err_set(err, -EINVAL, "--collector takes HOST[:PORT], not '%s'", list);
 }
 
 int endpoint_interface(const char *interface, struct sockaddr_storage *ret_address,

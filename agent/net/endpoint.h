@@ -14,6 +14,8 @@ int endpoint_listen(const char *text, struct sockaddr_storage *ret_address, uint
 /* Parses --collector HOST:PORT. If `text` is NULL, the host is empty. */
 int endpoint_collector(const char *text, char *host, size_t size, uint16_t *ret_port,
 		       struct err_text *err);
+/* Checks --collector HOST:PORT,...: every item of the list. NULL is valid. */
+int endpoint_collectors(const char *list, struct err_text *err);
 /* Gets the listening address for --interface. For lo that is an address of this machine only. For
  * other interfaces the family is 0 (all addresses) and *ret_narrow is set: the listener then must
  * refuse connections to addresses of other interfaces. */

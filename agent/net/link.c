@@ -113,10 +113,22 @@ static void close_former(struct link *l)
 	}
 }
 
+/* The collector goes on where another one has ended. */
+static void take_over(struct subscription *sub, struct stream *s, uint64_t upto)
+{
+	pthread_mutex_lock(&s->lock);
+	sub->next = upto + 1;
+	sub->catching = true;
+	sub->catch_up = catch_up_behind(&s->spool, upto, sub->fresh);
+	s->maps_known = STREAM_MAPS_LOST; /* as in each catch-up: link_send.c */
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 {
 	struct subscription *sub;
 	struct stream *s;
+	uint64_t upto;
 	uint32_t slot;
 	bool known, before;
 
@@ -144,7 +156,9 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 				     .fresh = known ? order->next == 1
 						    : !order->incarnation && !before};
 	pthread_mutex_unlock(&s->lock);
-	l->host->subscribed(l->host->context, l, s, known ? order->next - 1 : 0);
+	upto = l->host->subscribed(l->host->context, l, s, sub->next - 1);
+	if (upto >= sub->next)
+		take_over(sub, s, upto);
 	log_info("link to %s: sends stream of pid %d from batch %llu on", l->peer,
 		 (int)s->target.pid, (unsigned long long)sub->next);
 }

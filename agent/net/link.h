@@ -51,9 +51,11 @@ struct link_host {
 	 * (collectors.h). */
 	uint32_t (*welcomed)(void *context, const struct link *link,
 			     const struct collector_greeting *greeting);
-	/* Called when the collector subscribes to this stream. It has everything up to `number`. */
-	void (*subscribed)(void *context, const struct link *link, const struct stream *stream,
-			   uint64_t number);
+	/* Called when the collector subscribes to this stream. It has everything up to `number`.
+	 * Returns up to which batch another collector has the stream from which this one takes it
+	 * over (these batches are not sent again), else 0. */
+	uint64_t (*subscribed)(void *context, const struct link *link, const struct stream *stream,
+			       uint64_t number);
 	/* Called when the collector has acknowledged batch `number` of this stream, which was sent
 	 * to it. */
 	void (*acknowledged)(void *context, const struct link *link, const struct stream *stream,

@@ -185,18 +185,20 @@ static void pending_peers_shake(struct pending_peer *g, bool readable)
 	struct err_text err = {{0}};
 	int r = link_io_shake(&g->io, readable, &g->came, &err);
 
-	if (r == 0)
+	if (r == 0) {
 		admit(g);
-	else if (tries_next_key(g, r))
+	} else if (tries_next_key(g, r)) {
+		g->host->again = true;
 		pending_peers_leave(g);
-	else if (r < 0)
+	} else if (r < 0) {
 		pending_peers_refuse(
 			g, r == -ENODATA ? "it closed the connection, before it had said who it is"
 					 : err_get(&err, r));
-	else if (g->came > SECURE_SHAKE_BYTES)
+	} else if (g->came > SECURE_SHAKE_BYTES) {
 		pending_peers_refuse(g, "its handshake is too long");
-	else
+	} else {
 		pending_peers_go_on(g);
+	}
 }
 
 /* The other side uses the wrong kind of connection. Tells it that, and nothing else. */

@@ -52,6 +52,7 @@ struct pending_peers {
 	uint32_t links;
 	struct stranger *holder; /* for each link, the address that has it, and since when */
 	size_t key; /* counter that selects the key for dialling; a refusal increments it */
+	bool again; /* the dialled collector may take another key: dial it again */
 	struct pending_peer *pending_peer; /* PENDING_PLACES */
 	struct strangers strangers;
 };

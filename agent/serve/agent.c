@@ -162,6 +162,9 @@ static void agent_tick(uv_timer_t *timer)
 	control_socket_tick(&a->control_socket, clock_monotonic_ns());
 	cells_tick(a);
 	agent_look_for_keys(a);
+	dialer_rest(&a->dialer, is_idle(a) && !a->orphans.count);
+	if (a->dialer.held && agent_has_stalled(a))
+		dialer_hurry(&a->dialer);
 	agent_work(a);
 }
 

@@ -175,6 +175,7 @@ struct session {
 	struct cursor cursor[COLLECTORS_MAX]; /* by the collector's place */
 	uint64_t link_acked;		      /* highest batch that any collector has
 					       * acknowledged */
+	struct stream_part taker;	      /* the collector that acknowledged `link_acked` */
 	uint64_t whole_ns;    /* when a collector had acknowledged the whole ended stream; 0: not
 			       * yet */
 	bool waits_for_away;  /* the wait was logged */
@@ -427,6 +428,18 @@ void agent_forget_collectors(struct agent *agent);
 /* Starts the cursors of a new stream. The stream keeps what a collector lacks if the collector is
  * connected or was connected recently. */
 void session_begin_cursors(struct session *session);
+/* ---- session_parts.c ---- */
+/* Notes that this collector has acknowledged the highest batch so far. */
+void session_taken_by(struct session *session, uint32_t place);
+/* The collector at `place`, which has everything up to `number`, subscribes by `link`. Returns up
+ * to which batch the collector before it has the stream, if it takes over from that one; else 0. */
+uint64_t session_taken_over(struct session *session, const struct link *link, uint64_t number);
+/* Returns true if a stream takes no more from its program, because its batches have no room. */
+bool agent_has_stalled(struct agent *agent);
+/* Appends the names of the collectors before the present one: "desk (10.0.0.5), then ". Returns the
+ * length. */
+size_t session_name_parts(const struct session *session, char *out, size_t size);
+/* ---- agent_collectors.c ---- */
 /* Returns the highest batch that all collectors have; UINT64_MAX if no collector is known. */
 uint64_t session_kept(const struct session *session);
 /* Returns true if the end of a stream still waits for a collector, although another has

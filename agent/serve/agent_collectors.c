@@ -20,9 +20,14 @@ static const struct collector *collector_at(const struct session *s, uint32_t pl
 
 void session_begin_cursors(struct session *s)
 {
+	/* If the agent chooses among collectors, one that is away has been left. */
+	bool left = dialer_chooses(&s->agent->dialer);
+
 	for (uint32_t i = 0; i < COLLECTORS_MAX; i++)
-		s->cursor[i] = (struct cursor){.active = collector_at(s, i)->known};
+		s->cursor[i] = (struct cursor){.active = collector_at(s, i)->known &&
+							 (!left || collector_at(s, i)->links)};
 	s->link_acked = s->whole_ns = 0;
+	s->taker = (struct stream_part){0};
 	s->waits_for_away = s->for_away = s->away_cut = false;
 }
 
@@ -51,6 +56,7 @@ static void take_upto(struct session *s, uint32_t place, uint64_t number)
 		c->progress_ns = now;
 	}
 	if (number > s->link_acked) {
+		session_taken_by(s, place);
 		s->link_acked = number;
 		s->progress_ns = now;
 	}
@@ -190,8 +196,10 @@ uint64_t session_absent_from(const struct session *s)
 
 void session_name_collectors(const struct session *s, bool all, char *out, size_t size)
 {
-	size_t length = 0;
+	size_t length = 0, parts = all ? session_name_parts(s, out, size) : 0;
 
+	out += parts;
+	size -= parts;
 	*out = '\0';
 	for (uint32_t i = 0; i < COLLECTORS_MAX; i++) {
 		const struct cursor *c = &s->cursor[i];
@@ -206,6 +214,8 @@ void session_name_collectors(const struct session *s, bool all, char *out, size_
 			return; /* a list for people may be cut */
 		length += (size_t)n;
 	}
+	if (!length)
+		*(out - parts) = '\0'; /* nobody has the end */
 }
 
 /* ---- reports of links ---- */
@@ -243,10 +253,16 @@ static uint32_t welcomed(void *context, const struct link *link,
 	return place;
 }
 
-static void subscribed(void *context, const struct link *link, const struct stream *stream,
-		       uint64_t number)
+static uint64_t subscribed(void *context, const struct link *link, const struct stream *stream,
+			   uint64_t number)
 {
-	take_from(session_with(context, stream), link->who, number);
+	struct session *s = session_with(context, stream);
+	uint64_t upto = session_taken_over(s, link, number);
+
+	take_from(s, link->who, number);
+	if (upto > number) /* it needs nothing of what the other one has */
+		s->cursor[link->who].acked = upto;
+	return upto;
 }
 
 static void acknowledged(void *context, const struct link *link, const struct stream *stream,

@@ -1,12 +1,17 @@
 /* Opens the agent's links to collectors: those that it listens for, and the one that it dials. See
- * agent.h. */
+ * agent.h, dialer.h. */
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
 
 #include "agent/net/endpoint.h"
 #include "agent/serve/agent.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
+#include "base/proc/file.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
 #include "base/ban.h"
@@ -28,11 +33,10 @@ static uint32_t live_streams(void *context)
 int agent_check(const struct agent_settings *s, struct err_text *err)
 {
 	struct sockaddr_storage address;
-	char host[256];
 	uint16_t port = 0;
 	int r = s->listen && *s->listen ? endpoint_listen(s->listen, &address, &port, err) : 0;
 
-	return r < 0 ? r : endpoint_collector(s->collector, host, sizeof(host), &port, err);
+	return r < 0 ? r : endpoint_collectors(s->collector, err);
 }
 
 static int open_listener(struct agent *a, struct err_text *err)
@@ -72,6 +76,23 @@ static int open_listener(struct agent *a, struct err_text *err)
 		       : 0;
 }
 
+/* Returns a number by which the agent chooses among collectors. It is the same after each start: it
+ * comes from the host's name, its machine-id, and the socket where programs ask. */
+static uint64_t agent_identity(const struct agent *a)
+{
+	static const struct hash_key key = {{0x6167656e74, 0x6964656e74697479}};
+	char machine[64] = "", text[512];
+	struct utsname host;
+	int n;
+
+	uname(&host);
+	if (proc_read(-1, "/etc/machine-id", machine, sizeof(machine)) > 0)
+		machine[strcspn(machine, "\n")] = '\0';
+	n = snprintf(text, sizeof(text), "%s %s %s", host.nodename, machine,
+		     a->settings.home ? a->settings.home : "");
+	return hash_bytes(&key, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
 void agent_share_links(struct agent *a)
 {
 	const struct agent_settings *s = &a->settings;
@@ -82,9 +103,8 @@ void agent_share_links(struct agent *a)
 
 int agent_open_links(struct agent *a, struct err_text *err)
 {
-	char host[256];
-	uint16_t port = 0;
-	int r = endpoint_collector(a->settings.collector, host, sizeof(host), &port, err);
+	const char *collector = a->settings.collector ? a->settings.collector : "";
+	int r = endpoint_collectors(a->settings.collector, err);
 
 	a->host = (struct link_host){
 		.loop = &a->loop,
@@ -116,25 +136,26 @@ int agent_open_links(struct agent *a, struct err_text *err)
 	if (r < 0)
 		return r;
 	agent_share_links(a);
-	return dialer_open(&a->dialer, &a->loop, &a->pending_peers, &a->link[a->budget.links - 1],
-			   a->budget.socket_buffer, host, port);
+	r = dialer_open(&a->dialer, &a->loop, &a->pending_peers, &a->link[a->budget.links - 1],
+			a->budget.socket_buffer, collector, DISCOVERY_UDP_PORT);
+	a->dialer.agent = agent_identity(a);
+	return r;
 }
 
 void agent_turn_links(struct agent *a)
 {
 	const struct agent_settings *s = &a->settings;
-	char host[256];
-	uint16_t port = 0;
+	const char *collector = s->collector ? s->collector : "";
 
-	if (endpoint_collector(s->collector, host, sizeof(host), &port, NULL) < 0)
+	if (endpoint_collectors(s->collector, NULL) < 0)
 		return;
-	if (*host && !a->secure && s->pairs && (s->pairs->begun || s->pairs->count)) {
+	if (*collector && !a->secure && s->pairs && (s->pairs->begun || s->pairs->count)) {
 		log_error("this agent is paired, and was started without a network: start it anew "
 			  "to have it dial %s",
 			  s->collector);
 		return;
 	}
-	for (uint32_t i = 0; *host && i < a->budget.links; i++)
-		link_close(&a->link[i]); /* from now on only the dialled collector is served */
-	dialer_turn(&a->dialer, host, port);
+	for (uint32_t i = 0; *collector && i < a->budget.links; i++)
+		link_close(&a->link[i]); /* from now on only the dialled collectors are served */
+	dialer_turn(&a->dialer, collector, DISCOVERY_UDP_PORT);
 }

@@ -472,6 +472,26 @@ static void catch_up_threads(struct stream *s, struct packer *p, uint32_t first,
 			fill_thread(&s->threads.entry[i], batch->thread[batch->n_thread++]);
 }
 
+/* Says who has the batches before `next`. */
+static void catch_up_parts(const struct stream *s, struct packer *p, const struct catch_up *c,
+			   Heapcast__Batch *batch)
+{
+	static const uint8_t unknown[STREAM_ID_SIZE];
+
+	batch->part = (Heapcast__Part **)rows(p, s->parts, sizeof(Heapcast__Part));
+	for (uint32_t i = 0; i < s->parts && s->part[i].upto < c->next; i++) {
+		const struct stream_part *from = &s->part[i];
+		Heapcast__Part *m = batch->part[batch->n_part++];
+
+		heapcast__part__init(m);
+		if (memcmp(from->collector, unknown, sizeof(unknown)))
+			m->collector = batch_bytes_of(from->collector, STREAM_ID_SIZE);
+		m->host = (char *)(uintptr_t)from->host;
+		m->upto = from->upto;
+		m->events = from->events;
+	}
+}
+
 /* Packs the counts of the events that a new subscriber has missed. */
 static void catch_up_account(struct stream *s, struct packer *p, const struct catch_up *c,
 			     Heapcast__Batch *batch)
@@ -525,6 +545,7 @@ static void put_stage(struct stream *s, struct packer *p, const struct catch_up 
 	case STAGE_PROCESS:
 		put_process(s, p, batch);
 		catch_up_account(s, p, c, batch);
+		catch_up_parts(s, p, c, batch);
 		break;
 	case STAGE_MODULES:
 		put_modules(s, p, c->index, count, batch);
@@ -541,6 +562,12 @@ static void put_stage(struct stream *s, struct packer *p, const struct catch_up 
 struct catch_up catch_up_begin(const struct spool *spool, bool join)
 {
 	return (struct catch_up){.join = join, .next = spool_oldest(spool), .gone = spool->evicted};
+}
+
+struct catch_up catch_up_behind(const struct spool *spool, uint64_t number, bool join)
+{
+	return (struct catch_up){
+		.join = join, .next = number + 1, .gone = spool_account_at(spool, number)};
 }
 
 struct catch_up catch_up_at(uint64_t next, const struct spool_account *gone)

@@ -115,6 +115,9 @@ struct catch_up {
 
 /* Begins a catch-up for a subscriber that lacks batches older than the spool's oldest. */
 struct catch_up catch_up_begin(const struct spool *spool, bool join);
+/* Begins a catch-up for a subscriber that gets the batches behind `number`, because another
+ * collector has those up to it. */
+struct catch_up catch_up_behind(const struct spool *spool, uint64_t number, bool join);
 /* Begins a catch-up for a receiver that has nothing yet and gets the batches from `next` on. */
 struct catch_up catch_up_at(uint64_t next, const struct spool_account *gone);
 /* Packs the next part of the repeated definitions (Batch.catch_up) as a frame in `out`. Returns its

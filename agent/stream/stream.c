@@ -224,6 +224,7 @@ static void clear_tables(struct stream *s)
 	s->before = 0;
 	s->unready = false;
 	s->frame_pending = 0;
+	s->parts = 0;
 	s->image = 0;
 	s->exec_pending = false;
 	s->figures_count = s->allocator_told = 0;

@@ -46,6 +46,18 @@ struct unrecorded {
 
 #define STREAM_UNRECORDED_MAX 32 /* entries that wait for a batch */
 
+#define STREAM_PARTS_MAX 4
+#define STREAM_PART_HOST 56
+
+/* Batches that a collector has acknowledged which the agent has left for another one. A part begins
+ * behind the part before. See Batch.part. */
+struct stream_part {
+	uint8_t collector[STREAM_ID_SIZE]; /* zeros: unknown */
+	char host[STREAM_PART_HOST];	   /* for users */
+	uint64_t upto;			   /* the last batch */
+	uint64_t events;		   /* delivered in it */
+};
+
 enum stream_state { STREAM_FREE, STREAM_LIVE, STREAM_ENDING, STREAM_ENDED };
 
 /* Says if the collector still has the regions and names that stream.maps counts as reported. */
@@ -137,6 +149,9 @@ struct stream {
 	uint64_t slept_ns;	 /* clock_slept_ns as reported so far */
 	/* Part of the totals that earlier agents have accounted for. */
 	uint64_t earlier_delivered, earlier_lost;
+
+	struct stream_part part[STREAM_PARTS_MAX];
+	uint32_t parts;
 
 	struct unrecorded unrecorded[STREAM_UNRECORDED_MAX];
 	uint32_t unrecorded_count;

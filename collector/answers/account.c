@@ -24,6 +24,7 @@ const char *const account_reasons[] = {"unknown",
 				       "joined late",
 				       "thinned",
 				       "no result",
+				       "at another collector",
 				       NULL};
 
 #define LINE(info, member, text, unit, always, about)                                              \

@@ -42,6 +42,8 @@ struct recording;
 	     "stored events that are no blocks of the heap: mappings, pools, settings")            \
 	LINE(ledger_info, before_join, "before the collector joined", "events", true,              \
 	     "events before the collector joined")                                                 \
+	LINE(ledger_info, elsewhere, "  of these, elsewhere", "events", false,                     \
+	     "events before the collector joined, or missed by it, that another collector has")    \
 	LINE(ledger_info, before_recording, "before the recording began", "events", false,         \
 	     "events before the program had an agent")                                             \
 	LINE(ledger_info, not_begun, "the program has not begun to record", NULL, false,           \
@@ -131,8 +133,9 @@ void json_account(struct json *json, const struct recording *recording,
 		  const struct completeness *c, const char *reason);
 extern const struct answer account_answer;
 /* Parts of the account, which commands also print as tables. They describe a struct thread_info, a
- * struct account_gap and a struct unrecorded_info. */
-extern const struct answer account_thread_answer, account_gap_answer, account_unrecorded_answer;
+ * struct account_gap, a struct part_info and a struct unrecorded_info. */
+extern const struct answer account_thread_answer, account_gap_answer, account_part_answer,
+	account_unrecorded_answer;
 struct account_gap {
 	struct gap_info gap;
 	uint64_t lasted_ns;

@@ -34,6 +34,8 @@ static const struct answer_field missing_fields[] = {
 	ROW("culled_events", culled_missed, "events",
 	    "events of short-lived blocks whose sums never came"),
 	ROW("start_events", start_missed_events, "events", "events before the collector joined"),
+	ROW("elsewhere_events", elsewhere_events, "events",
+	    "of these and of what the collector missed, the events that another collector has"),
 	ROW("namespaces", namespaces, NULL,
 	    "namespaces of the loader with a malloc of their own, which was not recorded"),
 	ROW("tail_unknown", tail_unknown, NULL,
@@ -101,6 +103,22 @@ static const struct answer_field gap_fields[] = {
 };
 #undef ANSWER_OF
 const struct answer account_gap_answer = {"gap", gap_fields};
+
+#define ANSWER_OF struct part_info
+static const struct answer_field part_fields[] = {
+	ROW_AS("host", host, ANSWER_CHARS, NULL, "the collector, as the agent calls it",
+	       SHOWN(1, "AT", -32)),
+	ROW_AS("collector", collector, ANSWER_ID, NULL, "its id: 32 hexadecimal digits"),
+	ROW("incarnation", incarnation, NULL, "which agent's batches: 1 is the first"),
+	ROW("from", from, NULL, "its first batch",
+	    SHOWN(2, "FROM BATCH", 12, .form = COLUMN_PLAIN)),
+	ROW("upto", upto, NULL, "its last batch", SHOWN(3, "TO", 12, .form = COLUMN_PLAIN)),
+	ROW("events", events, "events", "events in these", SHOWN(4, "EVENTS", 14)),
+	ROW("lacking", lacking, NULL, "false: all of them are here, too"),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer account_part_answer = {"account_part", part_fields};
 
 #define ANSWER_OF struct unrecorded_info
 static const struct answer_field unrecorded_fields[] = {
@@ -170,6 +188,8 @@ static const struct answer_field account_fields[] = {
 				   "the numbers above, as `collector ledger` prints them"),
 	LISTED("threads", account_thread_answer, ""),
 	LISTED("gaps", account_gap_answer, "places where events of a thread are missing"),
+	LISTED("parts", account_part_answer,
+	       "parts of the stream that other collectors have, because the agent has moved"),
 	LISTED("unrecorded_children", account_unrecorded_answer,
 	       "processes that are in no recording"),
 	LISTED("states", state_answer, "changes in how the program was recorded"),
@@ -210,6 +230,14 @@ static void json_gaps(struct json *json, const struct recording *r)
 
 		json_object_of(json, NULL, &account_gap_answer, &g, NULL);
 	}
+	json_end(json, ']');
+}
+
+static void json_parts(struct json *json, const struct recording *r)
+{
+	json_array(json, "parts");
+	for (uint32_t i = 0; i < recording_parts(r); i++)
+		json_object_of(json, NULL, &account_part_answer, recording_part(r, i), NULL);
 	json_end(json, ']');
 }
 
@@ -300,6 +328,7 @@ void json_account(struct json *json, const struct recording *r, const struct com
 	json_account_lines(json, r);
 	json_threads(json, r);
 	json_gaps(json, r);
+	json_parts(json, r);
 	json_unrecorded(json, r);
 	json_states(json, r);
 	json_program_end(json, r);

@@ -169,7 +169,7 @@ void recorded_of(const struct recording *recording, struct recorded *r)
 		.most_interval = p->sample_interval,
 		.culled = *recording_culled_totals(recording),
 		.produced = ledger->produced,
-		.lost = ledger->lost + ledger->missed,
+		.lost = ledger->lost + ledger_missed_for_good(ledger),
 		.figures = *recording_figures(recording),
 		.figures_most = *recording_figures_most(recording),
 		.allocator = *recording_allocator(recording),

@@ -17,7 +17,7 @@
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
 
-#define CATALOGUE_VERSION 5
+#define CATALOGUE_VERSION 6
 #define BUSY_MS		  5000
 
 #define COLUMNS                                                                                    \
@@ -25,7 +25,7 @@
 	"events, "                                                                                 \
 	"recording_bytes, "                                                                        \
 	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks, incomplete, summed_bytes, "  \
-	"board, cgroup, build, tags, checksum"
+	"board, cgroup, build, tags, began_on, checksum"
 
 static const char schema[] =
 	"CREATE TABLE streams (id BLOB PRIMARY KEY, name TEXT, executable TEXT, "
@@ -34,7 +34,8 @@ static const char schema[] =
 	"INTEGER, recording_bytes INTEGER,"
 	" incarnation INTEGER, next_batch INTEGER, ended INTEGER, "
 	"in_use_bytes INTEGER, in_use_blocks INTEGER, incomplete TEXT, summed_bytes INTEGER, "
-	"board TEXT, cgroup TEXT, build TEXT, tags TEXT, checksum INTEGER"
+	"board TEXT, cgroup TEXT, build TEXT, tags TEXT, began_on TEXT, "
+	"checksum INTEGER"
 	") WITHOUT ROWID;"
 	"CREATE INDEX by_start ON streams (start_wall_ns);";
 
@@ -137,7 +138,7 @@ static int catalogue_prepare(struct catalogue *c)
 			c->db,
 			"INSERT OR REPLACE INTO streams (id, " COLUMNS
 			") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-			"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+			"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
 			-1, SQLITE_PREPARE_PERSISTENT, &c->put, NULL);
 	return r == SQLITE_OK ? 0 : sqlite_errno(r);
 }
@@ -277,6 +278,7 @@ static uint64_t checksum_of(const struct stream_id *id, const struct totals *t)
 	checksum = add_text(add_text(checksum, t->host), t->architecture);
 	checksum = add_text(add_text(checksum, t->labels.board), t->labels.cgroup);
 	checksum = add_text(add_text(checksum, t->labels.build), t->labels.tags);
+	checksum = add_text(checksum, t->began_on);
 	return add_text(add_text(checksum, t->name), t->summed_up ? t->incomplete : NULL);
 }
 
@@ -317,8 +319,9 @@ static bool read_row(sqlite3_stmt *s, int first, const struct stream_id *id,
 		.summed_bytes = column_u64(s, first + 16),
 		.labels = {column_text(s, first + 17), column_text(s, first + 18),
 			   column_text(s, first + 19), column_text(s, first + 20)},
+		.began_on = column_text(s, first + 21),
 	};
-	if (column_u64(s, first + 21) == checksum_of(id, ret_totals))
+	if (column_u64(s, first + 22) == checksum_of(id, ret_totals))
 		return true;
 	totals_done(ret_totals);
 	return false;
@@ -409,7 +412,8 @@ int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct 
 	bind_text(c->put, 20, t->labels.cgroup);
 	bind_text(c->put, 21, t->labels.build);
 	bind_text(c->put, 22, t->labels.tags);
-	sqlite3_bind_int64(c->put, 23, (sqlite3_int64)checksum_of(id, t));
+	bind_text(c->put, 23, t->began_on);
+	sqlite3_bind_int64(c->put, 24, (sqlite3_int64)checksum_of(id, t));
 	r = sqlite3_step(c->put);
 	sqlite3_reset(c->put);
 	sqlite3_clear_bindings(c->put);

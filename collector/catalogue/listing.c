@@ -91,6 +91,7 @@ void store_list_drop(struct stream_summary *list, size_t from, size_t count)
 		free(list[i].host);
 		free(list[i].architecture);
 		labels_done(&list[i].labels);
+		free(list[i].began_on);
 		free(list[i].incomplete);
 	}
 }
@@ -121,6 +122,7 @@ static void summary_fill(struct stream_summary *s, const struct stream_id *id, s
 			   text_or_empty(take_ptr(t->labels.cgroup)),
 			   text_or_empty(take_ptr(t->labels.build)),
 			   text_or_empty(take_ptr(t->labels.tags))},
+		.began_on = text_or_empty(take_ptr(t->began_on)),
 		.pid = t->pid,
 		.start_wall_ns = t->start_wall_ns,
 		.last_ns = t->last_ns,

@@ -71,6 +71,7 @@ struct stream_summary {
 	char *host;
 	char *architecture;
 	struct labels labels; /* the collector's own tags included (tag_rules.h) */
+	char *began_on;	      /* the collector that has the beginning; "": it is here */
 	uint32_t pid;	      /* 0: no program was recorded here, it was imported */
 	uint64_t start_wall_ns;
 	uint64_t last_ns; /* stream time of the last batch */

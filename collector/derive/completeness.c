@@ -120,7 +120,7 @@ static void find_losses(const struct recording *r, struct completeness *c)
 	char lost[32], of[32], bytes[32], share[32] = "less than 0.1";
 
 	c->unfinished_events = unfinished_events(r);
-	c->lost_events = l->lost + l->missed - c->unfinished_events;
+	c->lost_events = l->lost + ledger_missed_for_good(l) - c->unfinished_events;
 	c->produced_events = l->produced;
 	c->lost_bytes = l->lost_bytes + missed_bytes(r);
 	if (!c->lost_events)
@@ -152,14 +152,38 @@ static void find_culled(const struct recording *r, struct completeness *c)
 
 static void completeness_find_start(const struct recording *r, struct completeness *c)
 {
+	const struct ledger_info *l = &r->ledger;
 	char count[32];
 
-	c->start_missed_events = r->ledger.before_join;
-	if (!c->start_missed_events)
+	c->start_missed_events = l->before_join;
+	if (l->before_join <= l->elsewhere)
 		return;
 	miss(c);
-	completeness_say(c, "the first %s events were before the collector joined",
-			 format_count(count, c->start_missed_events));
+	completeness_say(c, "%s%s events were before the collector joined",
+			 l->elsewhere ? "" : "the first ",
+			 format_count(count, l->before_join - l->elsewhere));
+}
+
+#define HOSTS_SAID 3
+
+/* Finds events that another collector has. */
+static void find_elsewhere(const struct recording *r, struct completeness *c)
+{
+	const struct ledger_info *l = &r->ledger;
+	unsigned said = 0;
+	char count[32];
+
+	c->elsewhere_events = l->elsewhere;
+	if (!c->elsewhere_events)
+		return;
+	miss(c);
+	completeness_say(c, "%s%s events are at ",
+			 l->elsewhere == l->before_join ? "the first " : "",
+			 format_count(count, l->elsewhere));
+	for (uint32_t i = 0; i < r->definitions.part_count && said < HOSTS_SAID; i++)
+		if (r->definitions.parts[i].lacking)
+			completeness_say(c, "%s%s", said++ ? ", then " : "",
+					 r->definitions.parts[i].host);
 }
 
 /* Finds events before the agent answered. */
@@ -301,8 +325,10 @@ static void find_rowless(const struct recording *r, struct completeness *c)
 
 /* In the order of the text. If none of these functions finds a loss, the recording is complete. */
 static void (*const missing[])(const struct recording *r, struct completeness *c) = {
-	find_losses, find_culled, completeness_find_start, find_silence, find_unrecorded,
-	find_tail,   find_damage, find_namespaces,	   find_rowless,
+	find_losses,	find_culled,  completeness_find_start,
+	find_elsewhere, find_silence, find_unrecorded,
+	find_tail,	find_damage,  find_namespaces,
+	find_rowless,
 };
 
 /* Finds whether the collector joined a running program, on request. */

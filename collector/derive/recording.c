@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/saturated.h"
 #include "collector/columns/row_block.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
@@ -122,6 +123,13 @@ void recording_tell_ledger(struct recording *r)
 	l->lost = told->lost;
 	l->pending = told->pending;
 	l->before_join = told->before_join;
+	l->elsewhere = 0;
+	for (uint32_t i = 0; i < r->definitions.part_count; i++)
+		if (r->definitions.parts[i].lacking)
+			add_most(&l->elsewhere, r->definitions.parts[i].events);
+	/* A part of what the other collector has may be here, too. */
+	if (l->elsewhere > l->before_join + l->missed)
+		l->elsewhere = l->before_join + l->missed;
 	l->lost_allocations = told->lost_allocations;
 	l->lost_frees = told->lost_frees;
 	l->lost_bytes = told->lost_bytes;

@@ -116,6 +116,23 @@ struct named_frame recording_named_frame(const struct recording *r, uint32_t ind
 				    frame.line};
 }
 
+uint32_t recording_parts(const struct recording *r)
+{
+	return r->definitions.part_count;
+}
+
+const struct part_info *recording_part(const struct recording *r, uint32_t index)
+{
+	return &r->definitions.parts[index];
+}
+
+const char *recording_began_on(const struct recording *r)
+{
+	const struct part_info *first = r->definitions.parts;
+
+	return r->definitions.part_count && first->lacking && first->from == 1 ? first->host : "";
+}
+
 uint32_t recording_gaps(const struct recording *r)
 {
 	return r->definitions.gap_count;

@@ -223,6 +223,23 @@ static void code_gap(struct coder *c, struct gap_info *g)
 	code_u64(c, &g->events);
 }
 
+static void code_part(struct coder *c, struct part_info *p)
+{
+	char *host = c->out ? p->host : NULL;
+
+	code_bytes(c, p->collector.bytes, sizeof(p->collector.bytes));
+	code_text(c, &host);
+	code_u32(c, &p->incarnation);
+	code_u64(c, &p->from);
+	code_u64(c, &p->upto);
+	code_u64(c, &p->events);
+	code_bool(c, &p->lacking);
+	if (c->out || !host)
+		return;
+	snprintf(p->host, sizeof(p->host), "%s", host);
+	free(host);
+}
+
 static void code_unrecorded(struct coder *c, struct unrecorded_info *u)
 {
 	char *name = c->out ? u->name : NULL;
@@ -262,6 +279,9 @@ void code_definitions(struct coder *c, struct definitions *d)
 	if (code_array(c, &d->gaps, &d->gap_count, &d->gap_capacity, sizeof(*d->gaps)))
 		for (uint32_t i = 0; i < d->gap_count && !state_failed(c); i++)
 			code_gap(c, &d->gaps[i]);
+	if (code_array(c, &d->parts, &d->part_count, &d->part_capacity, sizeof(*d->parts)))
+		for (uint32_t i = 0; i < d->part_count && !state_failed(c); i++)
+			code_part(c, &d->parts[i]);
 	if (code_array(c, &d->unrecorded, &d->unrecorded_count, &d->unrecorded_capacity,
 		       sizeof(*d->unrecorded)))
 		for (uint32_t i = 0; i < d->unrecorded_count && !state_failed(c); i++)

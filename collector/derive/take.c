@@ -121,7 +121,7 @@ static uint64_t difference(uint64_t now, uint64_t before)
  * They held as many events as the agent's account has grown by since the last batch. Events that an
  * earlier agent took with it are no longer part of this growth (definitions.c). The counts by kind
  * include them, so these are compared only within one incarnation. `delivered` and `before` are the
- * account as of the last batch. */
+ * account as of the last batch. If the batches are at another collector, the gap says so. */
 static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64_t delivered,
 		       const struct delivered_counts *before)
 {
@@ -130,7 +130,13 @@ static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64
 	uint64_t now = r->definitions.ledger.delivered, expected = same ? r->position.next : 1;
 	struct gap_info gap = {.reason = HEAPCAST__REASON__REASON_SPOOL_FULL,
 			       .from_ns = r->watermark_ns};
+	uint64_t elsewhere;
+	int e = definitions_add_parts(&r->definitions, batch, expected, &elsewhere);
 
+	if (e < 0)
+		return e;
+	if (elsewhere)
+		gap.reason = HEAPCAST__REASON__REASON_ELSEWHERE;
 	if (batch->next > expected)
 		r->announced = batch->next;
 	if (!l || !r->position.incarnation || batch->next <= expected || now <= delivered)

@@ -25,6 +25,8 @@ struct completeness {
 				       * were killed */
 	uint64_t culled_missed;	      /* events culled by the agent whose sums never arrived */
 	uint64_t start_missed_events; /* before the collector joined */
+	uint64_t elsewhere_events;    /* part of these and of what was missed later: another
+				       * collector has them */
 	uint64_t before_recording_events; /* before the agent answered */
 	bool not_begun;			  /* the agent never answered */
 	uint64_t unrecorded;		  /* descendants of this process that are in no recording */

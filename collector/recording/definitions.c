@@ -62,6 +62,7 @@ void definitions_done(struct definitions *d)
 	nodes_done(&d->nodes);
 	names_done(&d->names);
 	free(d->gaps);
+	free(d->parts);
 	free(d->unrecorded);
 	free(d->marks);
 	*d = (struct definitions){0};

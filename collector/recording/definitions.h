@@ -34,6 +34,8 @@ struct definitions {
 	struct names names;
 	struct gap_info *gaps;
 	uint32_t gap_count, gap_capacity;
+	struct part_info *parts; /* the last catch-up of an incarnation that says any holds */
+	uint32_t part_count, part_capacity;
 	struct unrecorded_info *unrecorded;
 	uint32_t unrecorded_count, unrecorded_capacity;
 	/* The agent that continues the stream (Batch.incarnation). */
@@ -64,6 +66,12 @@ void definitions_done(struct definitions *d);
  * everything before it makes a change that cannot be repeated.
  */
 int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct err_text *err);
+/*
+ * Takes the parts of a catch-up. `expected` is the number of the batch that would come next without
+ * it. Returns 0 or -ENOMEM; *ret_events gets the events of parts that begin to be lacking here.
+ */
+int definitions_add_parts(struct definitions *d, const Heapcast__Batch *batch, uint64_t expected,
+			  uint64_t *ret_events);
 /* Adds a gap that no batch reports: a difference between two accounts. Returns 0 or -ENOMEM. */
 int definitions_add_gap(struct definitions *d, const struct gap_info *gap);
 /*

@@ -149,6 +149,8 @@ struct ledger_info {
 				  settings */
 	uint64_t missed; /* delivered while this collector was too slow or away, and gone; also in
 			    gaps (spool full) of thread 0 */
+	uint64_t elsewhere; /* part of before_join and missed: another collector has these events
+			       (struct part_info) */
 	uint64_t missing_batches; /* batch numbers that are absent */
 	uint64_t cut_bytes; /* at the end of the file: the beginning of a frame that was cut off, or
 			       is still being written */
@@ -157,6 +159,28 @@ struct ledger_info {
 	uint64_t first_damage;	    /* offset of the first damage; NO_TIME: none */
 	uint64_t duplicate_batches; /* repeated batches, which were skipped */
 	uint64_t marks_left_out;    /* marks beyond those that are kept */
+};
+
+/* Returns how many missed events no other collector is known to have. Those of `elsewhere` count as
+ * before_join first: a collector that comes later has them from the start. */
+static inline uint64_t ledger_missed_for_good(const struct ledger_info *l)
+{
+	uint64_t between = l->elsewhere > l->before_join ? l->elsewhere - l->before_join : 0;
+
+	return l->missed > between ? l->missed - between : 0;
+}
+
+#define OTHER_PARTS_MAX 16
+#define PART_HOST_MAX	96
+
+/* Batches that another collector has acknowledged before the agent moved here (message Part). */
+struct part_info {
+	struct stream_id collector; /* zeros: it said no id */
+	char host[PART_HOST_MAX];   /* for people: "desk (10.0.0.5)" */
+	uint32_t incarnation;
+	uint64_t from, upto; /* batches */
+	uint64_t events;
+	bool lacking; /* not all of them are here */
 };
 
 /* What pairing found. */

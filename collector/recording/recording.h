@@ -59,6 +59,11 @@ int recording_named(const struct recording *recording, uint32_t module, uint64_t
 		    uint32_t *ret_first, uint32_t *ret_count);
 /* Returns a frame of a place; `index` counts from *ret_first. */
 struct named_frame recording_named_frame(const struct recording *recording, uint32_t index);
+/* Parts of the stream that other collectors have, in the order in which they were told. */
+uint32_t recording_parts(const struct recording *recording);
+const struct part_info *recording_part(const struct recording *recording, uint32_t index);
+/* The collector that has the beginning; "" if it is here. */
+const char *recording_began_on(const struct recording *recording);
 uint32_t recording_gaps(const struct recording *recording);
 const struct gap_info *recording_gap(const struct recording *recording, uint32_t index);
 uint32_t recording_unrecorded_count(const struct recording *recording);

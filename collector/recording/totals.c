@@ -26,6 +26,7 @@ void totals_done(struct totals *t)
 	free(t->host);
 	free(t->architecture);
 	labels_done(&t->labels);
+	free(t->began_on);
 	free(t->incomplete);
 	*t = (struct totals){0};
 }
@@ -128,6 +129,15 @@ static int check_columns(const Heapcast__Batch *batch, struct err_text *err)
 	return r;
 }
 
+/* Takes who has the beginning, unless it is here. */
+static int set_beginning(struct totals *t, const Heapcast__Batch *batch)
+{
+	if (t->position.incarnation || t->began_on || !batch->n_part)
+		return 0;
+	t->began_on = outside_text(batch->part[0]->host, strlen(batch->part[0]->host));
+	return t->began_on ? 0 : -ENOMEM;
+}
+
 int totals_add(struct totals *t, const struct stream_id *id, const Heapcast__Batch *batch,
 	       struct err_text *err)
 {
@@ -156,6 +166,8 @@ int totals_add(struct totals *t, const struct stream_id *id, const Heapcast__Bat
 			return r;
 	}
 	r = labels_take_build(&t->labels, batch, t->executable);
+	if (!r)
+		r = set_beginning(t, batch);
 	if (r < 0)
 		return r;
 	if (batch->number)
@@ -203,7 +215,8 @@ int totals_copy(const struct totals *from, struct totals *ret_to)
 	bool labelled = labels_copy(&from->labels, &to.labels) == 0;
 	bool copied = labelled & copy_text(&to.name) & copy_text(&to.executable) &
 		      copy_text(&to.command_line) & copy_text(&to.host) &
-		      copy_text(&to.architecture) & copy_text(&to.incomplete);
+		      copy_text(&to.architecture) & copy_text(&to.incomplete) &
+		      copy_text(&to.began_on);
 
 	if (!copied) {
 		totals_done(&to);

@@ -17,6 +17,8 @@
 struct totals {
 	char *name, *executable, *command_line, *host, *architecture; /* NULL: unknown so far */
 	struct labels labels;
+	char *began_on; /* the collector that has the beginning, if that is another one; else NULL
+			 */
 	uint32_t pid;
 	uint64_t start_wall_ns;
 	uint64_t last_ns;

@@ -58,6 +58,8 @@ enum treatment {
 	X(Thread, name, WORD, "t-")                                                                \
 	X(Mark, text, WORD, "text-")                                                               \
 	X(Mark, by, WORD, "by-")                                                                   \
+	X(Part, collector, ID, "")                                                                 \
+	X(Part, host, WORD, "host-")                                                               \
 	X(Unrecorded, pid, NUMBER_OF_PROCESS, "")                                                  \
 	X(Unrecorded, name, WORD, "p-")                                                            \
 	X(Stacks, parent, KEEP, "")                                                                \
@@ -93,6 +95,7 @@ static const struct rule {
 #define DESCRIPTOR_Module		     &heapcast__module__descriptor
 #define DESCRIPTOR_Thread		     &heapcast__thread__descriptor
 #define DESCRIPTOR_Mark			     &heapcast__mark__descriptor
+#define DESCRIPTOR_Part			     &heapcast__part__descriptor
 #define DESCRIPTOR_Unrecorded		     &heapcast__unrecorded__descriptor
 #define DESCRIPTOR_Stacks		     &heapcast__stacks__descriptor
 #define DESCRIPTOR_Ledger		     &heapcast__ledger__descriptor

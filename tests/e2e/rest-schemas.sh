@@ -26,6 +26,27 @@ c++ -g -o statics statics.cc
 printf 'main;read;take 300\nmain;write 40\n' >some.collapsed
 "$COLLECTOR" import --format collapsed --output imported.heapcast some.collapsed >import.says
 
+# A stream that moves: its beginning is at a collector that dies.
+begin_desk() { # NAME PORT
+	"$COLLECTOR" gather --data "$T/$1" --no-discovery --listen "127.0.0.1:$2" >"$1.out" 2>"$1.err" &
+	desk=$!
+	wait_for 10 "$1 to listen" grep -q "listening on" "$1.out"
+}
+begin_desk one 8201
+"$AGENT" run --policy block --quiet --collector 127.0.0.1:8201,127.0.0.1:8202 -- \
+	"$BUILD/tests/e2e-paced" 400000 60000 "$T/moved" >paced.out 2>paced.err &
+moving=$!
+wait_for 30 "a part at the first, which is acknowledged each second" eval '[ "$(stat -c %s one/streams/*/recording.heapcast)" -gt 300000 ]'
+kill -KILL "$desk"
+begin_desk two 8202
+wait_for 60 "the rest at the second" grep -q began two.out
+wait_for 60 "the program to be done" grep -q "done" paced.out
+touch moved
+wait "$moving"
+kill -TERM "$desk"
+wait "$desk"
+cp two/streams/*/recording.heapcast moved.heapcast
+
 # A fleet of two, of which one does not answer.
 "$COLLECTOR" gather --data "$T/data" --interface lo --http 127.0.0.1:18097 >collector.out 2>collector.err &
 collector_pid=$!

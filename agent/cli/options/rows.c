@@ -97,6 +97,36 @@ static void tags_write(const void *options, char *out, size_t size)
 	tags_text(&((const struct options *)options)->tags, out, size);
 }
 
+/* Given again by the same source, the list gets longer. A text that was made stays for good,
+ * because settings of an earlier reading may refer to it. */
+static int collector_read(void *options, const char *text)
+{
+	struct options *o = options;
+	const struct option_set all = options_of(0);
+	int index = options_find(&all, "collector", strlen("collector"));
+	bool more = index >= 0 && o->from.of[index] == (uint8_t)o->from.now && o->collector &&
+		    *o->collector && *text;
+	char *list;
+
+	if (!more) {
+		o->collector = text;
+		return 0;
+	}
+	if (asprintf(&list, "%s,%s", o->collector, text) < 0)
+		return -ENOMEM;
+	o->collector = list;
+	return 0;
+}
+
+static void collector_write(const void *options, char *out, size_t size)
+{
+	const struct options *o = options;
+
+	snprintf(out, size, "%s", o->collector ? o->collector : "");
+}
+
+static const struct option_own collector_kind = {
+	.parse = collector_read, .text = collector_write, .size = sizeof(const char *)};
 static const struct option_own tags_kind = {
 	.parse = tags_read,
 	.text = tags_write,
@@ -158,8 +188,12 @@ static const struct option rows[] = {
 	    "write a file; %e program, %t time, %p pid, %n counter, %% (default without a "
 	    "collector: "
 	    "heapcast_%e_%t_%p.heapcast)"),
-	ROW(EACH, TEXT, collector, "collector", "HOST[:PORT]",
-	    "connect to this collector (port 43513), and serve no other"),
+	OWN(EACH, collector, collector_kind, "collector", "HOST[:PORT][,...]",
+	    "connect to this collector (port 43513), and serve no other. Several (a list, the "
+	    "option "
+	    "again, a name with several addresses): one of them, which the agent chooses by its "
+	    "own "
+	    "name, and the next one when that is away"),
 	ROW(EACH | FIXED, FLAG, announce, "announce", NULL,
 	    "listen, and be found by `collector gather` on the same network"),
 	ROW(EACH | COMMAND_PAIR | FIXED, TEXT, interface, "interface", "NAME",

@@ -73,6 +73,16 @@ static void print_gaps(const struct recording *r)
 	print_rest(count, ROWS_SHOWN);
 }
 
+static void print_parts(const struct recording *r)
+{
+	if (!recording_parts(r))
+		return;
+	putchar('\n');
+	table_head(&account_part_answer, STYLE_PLAIN);
+	for (uint32_t i = 0; i < recording_parts(r); i++)
+		table_row(&account_part_answer, recording_part(r, i));
+}
+
 static void print_unrecorded(const struct recording *r)
 {
 	uint32_t count = recording_unrecorded_count(r);
@@ -118,6 +128,7 @@ static void ledger_print_text(const struct recording *r, const struct completene
 	print_lines(r);
 	print_threads(r);
 	print_gaps(r);
+	print_parts(r);
 	print_unrecorded(r);
 	ledger_states_print(r);
 	ledger_end_print(r);

@@ -73,6 +73,8 @@ static const struct answer_field stream_fields[] = {
 	    SHOWN(6, "IN USE", 8)),
 	ROW("in_use_blocks", s.in_use_blocks, "blocks", "blocks in use at the end"),
 	ROW("state", state, NULL, "", SHOWN(7, "STATE", 0)),
+	ROW("began_on", s.began_on, NULL,
+	    "the collector that has the beginning: the agent has moved", .when = IF_TEXT),
 	ROW("incomplete", s.incomplete, NULL, "what the recording does not hold", .when = IF_TEXT),
 	{0},
 };
@@ -100,7 +102,8 @@ static void list_print_text(const struct stream_summary *list, size_t count, con
 	table_head(&stream_answer, STYLE_PLAIN);
 	for (size_t i = 0; i < count; i++) {
 		table_cells(&stream_answer, &(struct told_stream){list[i], state_of(&list[i])});
-		puts(is_incomplete(&list[i]) ? "*" : "");
+		printf(is_incomplete(&list[i]) ? "*" : "");
+		printf(*list[i].began_on ? ", began on %s\n" : "%s\n", list[i].began_on);
 		any |= is_incomplete(&list[i]);
 	}
 	if (any)

@@ -51,6 +51,8 @@ static const struct answer_field list_fields[] = {
 	ROW("events_per_second", events_per_second, "events/s",
 	    "events a second since the look before; only in /events", WHEN(has_rate)),
 	ROW("recording_bytes", summary.recording_bytes, "bytes", "bytes on the disk"),
+	ROW("began_on", summary.began_on, NULL,
+	    "the collector that has the beginning: the agent has moved", .when = IF_TEXT),
 	ROW("incomplete", summary.incomplete, NULL,
 	    "what the recording does not hold, in a sentence", .when = IF_TEXT),
 	{0},

@@ -53,6 +53,8 @@ export interface Recording {
 	events_per_second?: number;
 	/** Bytes on the disk (bytes). */
 	recording_bytes: number;
+	/** The collector that has the beginning: the agent has moved. */
+	began_on?: string;
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
 }
@@ -1019,6 +1021,8 @@ export interface Ledger {
 	stored_apart: number;
 	/** Events before the collector joined (events). */
 	before_join: number;
+	/** Events before the collector joined, or missed by it, that another collector has (events). */
+	elsewhere: number;
 	/** Events before the program had an agent (events). */
 	before_recording: number;
 	/** 1: the program has not begun to record, else 0. */
@@ -1081,6 +1085,8 @@ export interface Ledger {
 	threads: AccountThread[];
 	/** Places where events of a thread are missing. */
 	gaps: Gap[];
+	/** Parts of the stream that other collectors have, because the agent has moved. */
+	parts: AccountPart[];
 	/** Processes that are in no recording. */
 	unrecorded_children: UnrecordedChild[];
 	/** Changes in how the program was recorded. */
@@ -1100,6 +1106,10 @@ export interface Missing {
 	culled_events: number;
 	/** Events before the collector joined (events). */
 	start_events: number;
+	/**
+	 * Of these and of what the collector missed, the events that another collector has (events).
+	 */
+	elsewhere_events: number;
 	/** Namespaces of the loader with a malloc of their own, which was not recorded. */
 	namespaces: number;
 	/** The recording has no end, and nobody writes it any more. */
@@ -1178,7 +1188,25 @@ export interface Gap {
 		| 'damaged record'
 		| 'joined late'
 		| 'thinned'
-		| 'no result';
+		| 'no result'
+		| 'at another collector';
+}
+
+export interface AccountPart {
+	/** The collector, as the agent calls it. */
+	host: string;
+	/** Its id: 32 hexadecimal digits. */
+	collector: string;
+	/** Which agent's batches: 1 is the first. */
+	incarnation: number;
+	/** Its first batch. */
+	from: number;
+	/** Its last batch. */
+	upto: number;
+	/** Events in these (events). */
+	events: number;
+	/** False: all of them are here, too. */
+	lacking: boolean;
 }
 
 export interface UnrecordedChild {

@@ -43,6 +43,8 @@ struct builder {
 	uint64_t of_thread[BUILDER_THREADS + 1];
 	/* For the next batch only. */
 	Heapcast__Gap *gap;
+	Heapcast__Part **parts;
+	size_t part_count;
 	Heapcast__Mark *mark;
 	Heapcast__Process *process;
 	Heapcast__End *end;
@@ -181,6 +183,8 @@ static inline void builder_close(struct builder *b, uint64_t watermark_ns)
 	}
 	batch.gap = &b->gap;
 	batch.n_gap = b->gap != NULL;
+	batch.part = b->parts;
+	batch.n_part = b->part_count;
 	batch.mark = &b->mark;
 	batch.n_mark = b->mark != NULL;
 	batch.end = b->end;
@@ -193,6 +197,7 @@ static inline void builder_close(struct builder *b, uint64_t watermark_ns)
 	builder_frame(b, &batch);
 	events_encoder_clear(&b->events);
 	b->gap = NULL;
+	b->part_count = 0;
 	b->mark = NULL;
 	b->process = NULL;
 	b->end = NULL;

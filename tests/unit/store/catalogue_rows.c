@@ -72,6 +72,7 @@ static void make_rows(void)
 			.host = words(&state),
 			.architecture = words(&state),
 			.labels = {words(&state), words(&state), words(&state), words(&state)},
+			.began_on = i % 5 ? NULL : words(&state),
 			.pid = (uint32_t)number(&state),
 			.start_wall_ns = chance(&state) % 8,
 			.last_ns = number(&state),
@@ -129,6 +130,7 @@ static void same(const struct totals *a, const struct totals *b)
 	same_text(a->labels.cgroup, b->labels.cgroup);
 	same_text(a->labels.build, b->labels.build);
 	same_text(a->labels.tags, b->labels.tags);
+	same_text(a->began_on, b->began_on);
 	same_text(a->executable, b->executable);
 	same_text(a->command_line, b->command_line);
 	same_text(a->host, b->host);
@@ -340,11 +342,12 @@ static void change(const char *sql)
 static void changed_rows_are_not_there(void **state)
 {
 	static const char *const columns[] = {
-		"name",	       "executable",	"command_line", "host",		 "architecture",
-		"incomplete",  "board",		"cgroup",	"build",	 "tags",
-		"pid",	       "start_wall_ns", "last_ns",	"events",	 "recording_bytes",
-		"incarnation", "next_batch",	"in_use_bytes", "in_use_blocks", "summed_bytes",
-		"checksum"};
+		"name",		 "executable", "command_line", "host",
+		"architecture",	 "incomplete", "board",	       "cgroup",
+		"build",	 "tags",       "began_on",     "pid",
+		"start_wall_ns", "last_ns",    "events",       "recording_bytes",
+		"incarnation",	 "next_batch", "in_use_bytes", "in_use_blocks",
+		"summed_bytes",	 "checksum"};
 	struct totals totals;
 	char sql[256], id[STREAM_ID_TEXT];
 
@@ -354,7 +357,7 @@ static void changed_rows_are_not_there(void **state)
 
 		snprintf(
 			sql, sizeof(sql),
-			k < 10 ? "UPDATE streams SET %s = coalesce(%s, '') || 'x' "
+			k < 11 ? "UPDATE streams SET %s = coalesce(%s, '') || 'x' "
 				 "WHERE hex(id) = upper('%s')"
 			       : "UPDATE streams SET %s = (%s & 1) = 0 WHERE hex(id) = upper('%s')",
 			columns[k], columns[k], stream_id_format(id, &ids[i]));
@@ -450,7 +453,7 @@ static int open_anew(bool *ret_rebuilt, struct err_text *err)
 
 static void what_is_none_is_made_anew(void **state)
 {
-	static const char *const damages[] = {"PRAGMA user_version = 4", "PRAGMA user_version = 6",
+	static const char *const damages[] = {"PRAGMA user_version = 5", "PRAGMA user_version = 7",
 					      "PRAGMA user_version = 0", NULL};
 	struct catalogue *other = NULL;
 	bool rebuilt = true;

@@ -247,40 +247,67 @@ static bool name_desk(unsigned first, unsigned count)
 	return own_network && mount(path, "/etc/hosts", NULL, MS_BIND, NULL) == 0;
 }
 
-/* A name with several addresses: each attempt takes the next one, and all count as the collector's,
- * up to eight. */
+/* Which of these collectors the dialer calls next, and hangs up there; its address is 127.0.0.2 and
+ * so on. */
+static unsigned called(const int *at, unsigned count)
+{
+	unsigned who = count;
+	char address[64];
+	int fd = -1;
+
+	UNTIL(who < count || ({
+		      for (unsigned i = 0; i < count && fd < 0; i++)
+			      if ((fd = taken(at[i])) >= 0)
+				      who = i;
+		      who < count;
+	      }));
+	UNTIL(!link_free(&s.link[1]));
+	snprintf(address, sizeof(address), "127.0.0.%u", 2 + who);
+	assert_string_equal(s.link[1].address, address);
+	close(fd);
+	UNTIL(link_free(&s.link[1]));
+	return who;
+}
+
+/* A name with several addresses: each attempt takes the next one, in an order of the agent's own,
+ * and all count as the collector's, up to sixteen. */
 static void several_addresses(void **state)
 {
-	enum { MOST = 10 };
+	enum { MOST = DIAL_ADDRESSES + 2 };
 	const unsigned counts[] = {1, 3, DIAL_ADDRESSES, MOST};
-	int at[MOST], fd = -1;
+	unsigned order[MOST];
+	int at[MOST];
 	uint16_t port = 0;
 
 	(void)state;
 	for (unsigned i = 0; i < MOST; i++)
 		at[i] = desk_at(2 + i, 8, &port);
 	for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+		unsigned count = counts[k] < DIAL_ADDRESSES ? counts[k] : DIAL_ADDRESSES;
+		uint32_t seen = 0;
+
 		if (!name_desk(2, counts[k]))
 			skip();
 		begin(NULL);
 		dial_to("desk", port);
-		for (unsigned i = 0; i < 2 * DIAL_ADDRESSES; i++) {
-			unsigned wanted = i % DIAL_ADDRESSES % counts[k];
-			char end[64];
+		for (unsigned i = 0; i < 2 * count; i++) {
+			unsigned who = called(at, MOST);
 
-			fd = answer(at[wanted]);
-			UNTIL(!link_free(&s.link[1]));
-			assert_int_equal(d.addresses,
-					 counts[k] < DIAL_ADDRESSES ? counts[k] : DIAL_ADDRESSES);
-			snprintf(end, sizeof(end), "127.0.0.%u", 2 + wanted);
-			assert_string_equal(s.link[1].address, end);
-			close(fd);
+			assert_int_equal(d.addresses, count);
+			assert_int_equal(dialer_chooses(&d), count > 1);
+			if (i < count)
+				order[i] = who;
+			assert_int_equal(who, order[i % count]);
+			seen |= 1u << who;
 		}
+		assert_int_equal(__builtin_popcount(seen), count);
 		for (unsigned i = 0; i < d.addresses; i++) {
-			const struct sockaddr_in *a = (const struct sockaddr_in *)&d.address[i];
+			const struct sockaddr_in *a = (const struct sockaddr_in *)&d.address[i].at;
 
 			assert_int_equal(a->sin_family, AF_INET);
-			assert_int_equal(ntohl(a->sin_addr.s_addr), 0x7f000002 + i);
+			assert_int_equal(ntohl(a->sin_addr.s_addr), 0x7f000002 + order[i]);
+			assert_true(dialer_knows(&d, &d.address[i].at));
+			assert_true(!i || d.address[i].weight < d.address[i - 1].weight);
 		}
 		dialer_end();
 		umount("/etc/hosts");

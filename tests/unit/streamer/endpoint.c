@@ -93,6 +93,26 @@ static void where_to_dial(void **state)
 			 -EINVAL);
 }
 
+/* Several: every item is checked. */
+static void whom_to_dial(void **state)
+{
+	static char many[2000];
+	static const char *const good[] = {"desk", "desk,10.0.0.5:9000", " desk , [::1]:7 ,::1,",
+					   NULL};
+	static const char *const bad[] = {"", ",", " , ", "desk,:9000", "desk:0,rack", many};
+
+	(void)state;
+	memset(many, 'a', sizeof(many) - 1);
+	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_int_equal(endpoint_collectors(good[i], NULL), 0);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct err_text err = {{0}};
+
+		assert_int_equal(endpoint_collectors(bad[i], &err), -EINVAL);
+		assert_non_null(strstr(err.text, "--collector takes"));
+	}
+}
+
 static void interfaces(void **state)
 {
 	struct sockaddr_storage at = {0};
@@ -113,6 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(where_to_listen),
+		cmocka_unit_test(whom_to_dial),
 		cmocka_unit_test(where_to_dial),
 		cmocka_unit_test(interfaces),
 	};

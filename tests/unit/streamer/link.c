@@ -206,6 +206,73 @@ static void test_late(void **state)
 	scene_close(&s);
 }
 
+/* Another collector has the beginning: the link goes on behind it, with definitions and with who
+ * that is, though the batches before are still there. */
+static void test_takes_over(void **state)
+{
+	static struct scene s;
+	Heapcast__Batch *b;
+
+	(void)state;
+	scene_open(&s);
+	for (unsigned i = 0; i < 4; i++)
+		make_batch(&s, 90);
+	s.bench.stream.parts = 2;
+	s.bench.stream.part[0] = (struct stream_part){
+		.collector = {0xde, 0x5c}, .host = "desk (10.0.0.5)", .upto = 2, .events = 180};
+	s.bench.stream.part[1] =
+		(struct stream_part){.host = "later", .upto = 3, .events = 90}; /* not before 3 */
+	join(&s);
+	hello(&s, PROTOCOL_VERSION);
+	expect_hello(&s, 1, 5);
+	s.taken_over = 2;
+	subscribe(&s, 0, 0);
+	b = receive(&s);
+	assert_true(b->catch_up);
+	assert_non_null(b->process);
+	assert_int_equal(b->next, 3);
+	assert_int_equal(b->ledger->before_join, 180);
+	assert_int_equal(b->ledger->delivered, 180);
+	assert_balanced(b->ledger);
+	assert_int_equal(b->n_part, 1);
+	assert_string_equal(b->part[0]->host, "desk (10.0.0.5)");
+	assert_int_equal(b->part[0]->collector.len, STREAM_ID_SIZE);
+	assert_int_equal(b->part[0]->upto, 2);
+	assert_int_equal(b->part[0]->events, 180);
+	while (b->catch_up) {
+		heapcast__batch__free_unpacked(b, NULL);
+		b = receive(&s);
+		assert_non_null(b);
+	}
+	assert_int_equal(b->number, 3);
+	heapcast__batch__free_unpacked(b, NULL);
+	expect_batch(&s, 4);
+	expect_nothing(&s);
+	leave(&s);
+	/* One that has some of it already, and one that has more. */
+	join(&s);
+	hello(&s, PROTOCOL_VERSION);
+	expect_hello(&s, 1, 5);
+	s.taken_over = 3;
+	subscribe(&s, 1, 2);
+	b = receive(&s);
+	assert_true(b->catch_up);
+	assert_int_equal(b->next, 4);
+	assert_int_equal(b->ledger->before_join, 0);
+	assert_int_equal(b->n_part, 2);
+	assert_int_equal(b->part[1]->collector.len, 0);
+	heapcast__batch__free_unpacked(b, NULL);
+	leave(&s);
+	join(&s);
+	hello(&s, PROTOCOL_VERSION);
+	expect_hello(&s, 1, 5);
+	s.taken_over = 2;
+	subscribe(&s, 1, 4);
+	expect_batch(&s, 4);
+	leave(&s);
+	scene_close(&s);
+}
+
 static void test_hostile(void **state)
 {
 	static struct scene s;
@@ -234,9 +301,9 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sequence),  cmocka_unit_test(test_acks),
-		cmocka_unit_test(test_subscribe), cmocka_unit_test(test_late),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_sequence),   cmocka_unit_test(test_acks),
+		cmocka_unit_test(test_subscribe),  cmocka_unit_test(test_late),
+		cmocka_unit_test(test_takes_over), cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ struct scene {
 	struct stream *streams[2];
 	struct packer packer;
 	struct arena arena;
-	uint64_t acked, begun; /* as the agent was told last */
+	uint64_t acked, begun, taken_over; /* as the agent was told last */
 	unsigned acks, orders, closed;
 	uint32_t who;			    /* who says hello next */
 	struct collector_greeting greeting; /* as the agent was told last */
@@ -59,14 +59,15 @@ static inline uint32_t welcomed(void *context, const struct link *link,
 	return s->who;
 }
 
-static inline void subscribed(void *context, const struct link *link, const struct stream *stream,
-			      uint64_t number)
+static inline uint64_t subscribed(void *context, const struct link *link,
+				  const struct stream *stream, uint64_t number)
 {
 	struct scene *s = context;
 
 	(void)link;
 	(void)stream;
 	s->begun = number;
+	return s->taken_over;
 }
 
 static inline void acknowledged(void *context, const struct link *link, const struct stream *stream,

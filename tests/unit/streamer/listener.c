@@ -401,15 +401,15 @@ static void unwanted(void **state)
 	here = four("127.0.0.1", s.l.port);
 	s.l.only = &only;
 	assert_true(is_let_in(&s, &here)); /* it names none */
-	strncpy(only.host, "desk", sizeof(only.host));
+	strncpy(only.list, "desk", sizeof(only.list));
 	assert_false(is_let_in(&s, &here)); /* whose addresses are not known yet */
-	only.address[0] = four("127.0.0.2", 8100);
+	only.address[0].at = four("127.0.0.2", 8100);
 	only.addresses = 1;
 	assert_false(is_let_in(&s, &here));
-	only.address[0] = four("127.0.0.1", 1);
+	only.address[0].at = four("127.0.0.1", 1);
 	assert_true(is_let_in(&s, &here));
-	only.address[0] = four("127.0.0.2", 8100);
-	only.address[1] = four("127.0.0.1", 8100);
+	only.address[0].at = four("127.0.0.2", 8100);
+	only.address[1].at = four("127.0.0.1", 8100);
 	assert_false(is_let_in(&s, &here));
 	only.addresses = 2;
 	assert_true(is_let_in(&s, &here));
@@ -437,7 +437,7 @@ static void told_why(void **state)
 	assert_int_equal(log_open("info", path), 0);
 	assert_int_equal(begin(&s, &here), 0);
 	here = four("127.0.0.1", s.l.port);
-	strncpy(only.host, "desk", sizeof(only.host));
+	strncpy(only.list, "desk", sizeof(only.list));
 	s.l.only = &only;
 	assert_false(is_let_in(&s, &here));
 	assert_false(is_let_in(&s, &here));
