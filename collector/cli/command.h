@@ -85,8 +85,8 @@ struct common_options {
 /* Where a question is answered from the data base that collectors share (collector/share). */
 #define STORE_OPTION(type, field)                                                                  \
 	OPTION_TEXT(type, field, "store", "URL",                                                   \
-		    "the data base that collectors share: clickhouse://[USER@]HOST[,HOST...]/"     \
-		    "DATABASE[?cluster=NAME]; HEAPCAST_CLICKHOUSE_PASSWORD holds the password")
+		    "the data base that collectors share: clickhouse://[USER@]HOST/DATABASE, and "  \
+		    "more in docs/shared-store.md")
 
 #define STORE_KEEP_OPTION(type, field)                                                             \
 	OPTION_TIME(                                                                               \

@@ -141,7 +141,7 @@ try() {
 		known_options "heapcast-${words[1]}" "${words[@]}"
 		;;
 	heapcast\ *)
-		case $1 in *" snapshot:"* | *" --live"* | *" fleet "*) known_options "heapcast-${words[1]}" "${words[@]}" ;; *) assert_status 0 "${words[@]}" >out ;; esac
+		case $1 in *" snapshot:"* | *" --live"* | *" fleet "* | *" --store "*) known_options "heapcast-${words[1]}" "${words[@]}" ;; *) assert_status 0 "${words[@]}" >out ;; esac
 		;;
 	agent\ * | collector\ *) fail "an example by a former name: $1" ;;
 	*) return 0 ;;

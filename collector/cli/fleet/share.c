@@ -128,7 +128,7 @@ static const struct option symbol_table[] = {
 
 static const struct option_group groups[] = {{NULL, share_table},
 					     {"Where names come from", symbol_table},
-					     {"Common options", folder_table},
+					     {"Where", data_table},
 					     {0}};
 
 static const struct send_options defaults = {.common.data = DEFAULT_DATA};
