@@ -55,6 +55,7 @@ void snapshot_done(struct snapshot *s)
 	for (size_t i = 0; i < s->count; i++)
 		snapshot_member_done(&s->members[i]);
 	free(s->members);
+	free(s->called);
 	*s = (struct snapshot){0};
 }
 
@@ -298,9 +299,9 @@ static int read_snapshot(sqlite3 *db, sqlite3_stmt *s, struct snapshot *out, str
 	return r ? r : read_clocks(db, out, err);
 }
 
-/* Reads the snapshot with this name, or all if `name` is NULL. */
-static int read_snapshots(const char *folder, const char *name, struct snapshot **ret_list,
-			  size_t *ret_count, struct err_text *err)
+/* Reads the snapshot with this name, or of this stream; all if both are NULL. */
+static int read_snapshots(const char *folder, const char *name, const struct stream_id *stream,
+			  struct snapshot **ret_list, size_t *ret_count, struct err_text *err)
 {
 	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
 	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
@@ -313,11 +314,13 @@ static int read_snapshots(const char *folder, const char *name, struct snapshot 
 		return r;
 	code = sqlite3_prepare_v2(
 		db,
-		"SELECT name, stream, wall_ns, took_ns FROM snapshots WHERE ?1 IS "
-		"NULL OR name = ?1 ORDER BY wall_ns, name",
+		"SELECT name, stream, wall_ns, took_ns FROM snapshots WHERE (?1 IS NULL OR name = "
+		"?1) AND (?2 IS NULL OR stream = ?2) ORDER BY wall_ns, name",
 		-1, &s, NULL);
 	if (code == SQLITE_OK && name)
 		code = sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+	if (code == SQLITE_OK && stream)
+		code = sqlite3_bind_blob(s, 2, stream->bytes, sizeof(stream->bytes), SQLITE_STATIC);
 	while (!r && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		r = array_reserve(&list, &capacity, count + 1, sizeof(*list));
 		if (!r)
@@ -338,7 +341,7 @@ static int read_snapshots(const char *folder, const char *name, struct snapshot 
 int store_snapshots(struct store *store, struct snapshot **ret_list, size_t *ret_count,
 		    struct err_text *err)
 {
-	int r = read_snapshots(store->path, NULL, ret_list, ret_count, err);
+	int r = read_snapshots(store->path, NULL, NULL, ret_list, ret_count, err);
 
 	if (r != -ENOENT)
 		return r;
@@ -352,7 +355,7 @@ int store_snapshot_get(struct store *store, const char *name, struct snapshot *r
 {
 	struct snapshot *list = NULL;
 	size_t count = 0;
-	int r = read_snapshots(store->path, name, &list, &count, err);
+	int r = read_snapshots(store->path, name, NULL, &list, &count, err);
 
 	if (r == -ENOENT || (!r && !count))
 		return err_set(
@@ -360,6 +363,24 @@ int store_snapshot_get(struct store *store, const char *name, struct snapshot *r
 			"no snapshot in %s is called '%.80s': 'collector snapshot list' shows "
 			"what there is",
 			store->path, name);
+	if (r < 0)
+		return r;
+	*ret_snapshot = list[0];
+	free(list);
+	return 0;
+}
+
+int store_snapshot_of(struct store *store, const struct stream_id *stream,
+		      struct snapshot *ret_snapshot, struct err_text *err)
+{
+	struct snapshot *list = NULL;
+	size_t count = 0;
+	char id[STREAM_ID_TEXT];
+	int r = read_snapshots(store->path, NULL, stream, &list, &count, err);
+
+	if (r == -ENOENT || (!r && !count))
+		return err_set(err, -ENOENT, "no snapshot in %s is stream %s", store->path,
+			       stream_id_format(id, stream));
 	if (r < 0)
 		return r;
 	*ret_snapshot = list[0];

@@ -51,6 +51,9 @@ struct snapshot {
 	uint64_t took_ns;		 /* time from the start to the last marker's reply */
 	struct snapshot_member *members; /* included members first */
 	size_t count, missing;
+	/* What names it where its name alone does not, in a data base that collectors share:
+	 * NAME@HOST, or its id. NULL: its name does. */
+	char *called;
 };
 
 void snapshot_member_done(struct snapshot_member *member);
@@ -72,6 +75,9 @@ void store_snapshots_free(struct snapshot *list, size_t count);
 /* Returns -ENOENT if no snapshot has this name. */
 int store_snapshot_get(struct store *store, const char *name, struct snapshot *ret_snapshot,
 		       struct err_text *err);
+/* Does the same for the snapshot whose recording is the stream. */
+int store_snapshot_of(struct store *store, const struct stream_id *stream,
+		      struct snapshot *ret_snapshot, struct err_text *err);
 /* Removes a snapshot with its recording. */
 int store_snapshot_remove(struct store *store, const char *name, struct err_text *err);
 /*

@@ -5,6 +5,7 @@
  * stand in ClickHouse's manual under "Formats", "RowBinary":
  *
  *	UInt8..64, Int64	1 to 8 bytes
+ *	Float64			8 bytes, IEEE 754
  *	Date			UInt16: days since the epoch
  *	DateTime		UInt32: seconds since the epoch
  *	FixedString(16)		16 bytes
@@ -47,6 +48,14 @@ static inline void row_put_u64(struct buf *b, uint64_t value)
 static inline void row_put_i64(struct buf *b, int64_t value)
 {
 	buf_u64le(b, (uint64_t)value);
+}
+
+static inline void row_put_f64(struct buf *b, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	buf_u64le(b, bits);
 }
 
 /* Date has 65,535 days; a later one (year 2149) becomes the last. */
@@ -104,6 +113,15 @@ static inline uint64_t row_get_u64(struct reader *r)
 static inline int64_t row_get_i64(struct reader *r)
 {
 	return (int64_t)reader_u64le(r);
+}
+
+static inline double row_get_f64(struct reader *r)
+{
+	uint64_t bits = reader_u64le(r);
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
 }
 
 /* Writes zeros if the answer ends before. */

@@ -12,7 +12,8 @@
  *backtrace, the innermost first frames	  functions of a frame: place 0 is the innermost inlined one
  *	collectors  who sends, and when it gave its last sign
  *	kept	  the first day that is kept
- *	snapshots the members of a snapshot; its sums are those of a stream
+ *	snapshots the members of a snapshot, in order (position, of `members`); its sums are those
+ *		  of a stream. `day` is that of the stream
  *	schema_versions  what was done to this server's tables
  *
  * Rows of stacks and frames lie on the shard of the stream that they came with; the same row may

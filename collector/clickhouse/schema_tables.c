@@ -30,10 +30,12 @@ const struct schema_step schema_steps[] = {
 	{1, "collectors", "collector UInt64, version UInt64, name String, address String",
 	 "version", "ORDER BY collector", NULL},
 	{1, "snapshots",
-	 "day Date, snapshot FixedString(16), version UInt64, name String, collector UInt64, "
-	 "wall_ns UInt64, took_ns UInt64, member FixedString(16), host String, "
-	 "executable String, pid UInt32, build String, missing String, member_wall_ns UInt64, "
-	 "clock_offset_ns Int64, clock_error_ns UInt64, late UInt8, blocks UInt64, bytes UInt64",
-	 "version", "PARTITION BY toYYYYMMDD(day) ORDER BY (snapshot, member)", NULL},
+	 "day Date, snapshot FixedString(16), collector UInt64, version UInt64, position UInt32, "
+	 "members UInt32, name String, wall_ns UInt64, took_ns UInt64, member FixedString(16), "
+	 "host String, executable String, pid UInt32, build_id String, is_missing UInt8, "
+	 "missing String, member_wall_ns UInt64, mark UInt64, time_ns UInt64, "
+	 "clock_offset_ns Int64, clock_error_ns UInt64, late UInt8, blocks UInt64, bytes UInt64, "
+	 "samples UInt64, blocks_error Float64, bytes_error Float64",
+	 "version", "PARTITION BY toYYYYMMDD(day) ORDER BY (snapshot, collector, position)", NULL},
 };
 const size_t schema_step_count = sizeof(schema_steps) / sizeof(*schema_steps);

@@ -9,6 +9,12 @@
 	"base"
 #define STACKS_COLUMNS "stack, frames"
 #define FRAMES_COLUMNS "frame, place, function, module, file, line, version"
+/* The first rows of a snapshot are the members that are in it; the columns up to took_ns are the
+ * same in all. */
+#define SNAPSHOTS_COLUMNS                                                                          \
+	"day, snapshot, collector, version, position, members, name, wall_ns, took_ns, member, "   \
+	"host, executable, pid, build_id, is_missing, missing, member_wall_ns, mark, time_ns, "    \
+	"clock_offset_ns, clock_error_ns, late, blocks, bytes, samples, blocks_error, bytes_error"
 /* sent_to: the minutes before it have been sent; done: all have. print: a hash of the other
  * columns. */
 #define STREAMS_COLUMNS                                                                            \

@@ -63,6 +63,11 @@ static int sum_up(struct clickhouse *client, size_t shard, uint32_t from, uint32
 		   "WHERE day < toDate(%u)",
 		   day, (unsigned long long)base_batch(day), day * MINUTES_A_DAY - 1, day);
 	kept_put(&sql, from);
+	/* What snapshots had in use goes with them. */
+	buf_printf(&sql,
+		   " AND stream NOT IN (SELECT snapshot FROM snapshots_local WHERE day < "
+		   "toDate(%u))",
+		   day);
 	buf_string(&sql, " GROUP BY collector, stream, stack HAVING b != 0 OR n != 0 "
 			 "ORDER BY stream, stack, collector");
 	return buf_text(&sql) ? clickhouse_ask(client, shard, buf_text(&sql), NULL, err) : -ENOMEM;

@@ -55,6 +55,15 @@ static int part_arrived(const struct lane *lane, const struct shipment_part *par
 	return r;
 }
 
+static const struct {
+	const char *table, *columns;
+} tables[SHIPMENT_KINDS] = {
+	[SHIPMENT_SUMS] = {"sums", SUMS_COLUMNS},
+	[SHIPMENT_SNAPSHOTS] = {"snapshots", SNAPSHOTS_COLUMNS},
+	[SHIPMENT_STREAMS] = {"streams", STREAMS_COLUMNS},
+};
+
+/* Rows of other tables than `sums` replace themselves if they are sent again. */
 static int send_part(struct lane *lane, const struct shipment_part *part, struct err_text *err)
 {
 	bool sums = part->kind == SHIPMENT_SUMS, arrived = false;
@@ -62,8 +71,8 @@ static int send_part(struct lane *lane, const struct shipment_part *part, struct
 
 	clickhouse_set_batch(lane->client, sums ? part->batch : 0);
 	if (!r && !arrived)
-		r = clickhouse_insert(lane->client, lane->shard, sums ? "sums" : "streams",
-				      sums ? SUMS_COLUMNS : STREAMS_COLUMNS, part->data.data,
+		r = clickhouse_insert(lane->client, lane->shard, tables[part->kind].table,
+				      tables[part->kind].columns, part->data.data,
 				      part->data.length, err);
 	clickhouse_set_batch(lane->client, 0);
 	if (!r && sums)
@@ -83,6 +92,16 @@ static int send_rows(struct lane *lane, const char *table, const char *columns, 
 	return r;
 }
 
+static int send_kind(struct lane *lane, enum shipment_kind kind, struct err_text *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < lane->shipment.count; i++)
+		if (lane->shipment.parts[i].kind == kind)
+			r = send_part(lane, &lane->shipment.parts[i], err);
+	return r;
+}
+
 static int lane_try(struct lane *lane, struct err_text *err)
 {
 	int r = send_rows(lane, "frames", FRAMES_COLUMNS, &lane->dictionary.frame_rows, err);
@@ -91,8 +110,8 @@ static int lane_try(struct lane *lane, struct err_text *err)
 		r = send_rows(lane, "stacks", STACKS_COLUMNS, &lane->dictionary.stack_rows, err);
 	if (!r && !lane->on_its_way && lane->shipment.count)
 		r = shipment_write(&lane->shipment, lane->path, err);
-	for (uint32_t i = 0; !r && i < lane->shipment.count; i++) {
-		r = send_part(lane, &lane->shipment.parts[i], err);
+	for (enum shipment_kind kind = 0; !r && kind < SHIPMENT_KINDS; kind++) {
+		r = send_kind(lane, kind, err);
 		lane->on_its_way |= r < 0;
 	}
 	return r;

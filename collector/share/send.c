@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/catalogue/snapshots.h"
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
@@ -16,6 +17,7 @@
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
 #include "collector/share/kept.h"
+#include "collector/share/snapshot_rows.h"
 #include "collector/share/stack_ids.h"
 #include "collector/share/stream_row.h"
 
@@ -145,6 +147,27 @@ static uint64_t next_version(const struct sending *sending)
 	ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	*sending->version = ns > *sending->version ? ns : *sending->version + 1;
 	return *sending->version;
+}
+
+/* The members of a snapshot precede the row that says that all of it was sent. */
+static int put_snapshot(const struct sent_stream *g, struct err_text *err)
+{
+	cleanup(snapshot_done) struct snapshot snapshot = {0};
+	struct lane *lane = g->sending->lane;
+	uint32_t day = (uint32_t)((g->stream->start_wall_ns + g->stream->last_ns) / DAY_NS);
+	struct shipment_part *part;
+	int r = store_snapshot_of(g->sending->store, &g->stream->id, &snapshot, err);
+
+	if (r < 0)
+		return r;
+	part = shipment_part(&lane->shipment, SHIPMENT_SNAPSHOTS, lane->shard, day);
+	if (!part)
+		return -ENOMEM;
+	snapshot_rows_put(&part->data, &snapshot, day, g->sending->collector,
+			  next_version(g->sending));
+	for (size_t i = 0; i < snapshot.count; i++)
+		shipment_row(&lane->shipment, part);
+	return buf_error(&part->data);
 }
 
 /* The stream's row says how far its sums have come, and follows them. */
@@ -282,7 +305,10 @@ static int send_chunks(struct sent_stream *g, struct err_text *err)
 		/* While all is compared, the row must not say that less was sent than before. */
 		if (!r && (!g->again || end == g->end)) {
 			move_mark(g, end);
-			r = put_stream(g);
+			if (g->mark.done && g->stream->is_snapshot)
+				r = put_snapshot(g, err);
+			if (!r)
+				r = put_stream(g);
 		}
 		if (!r && lane->shipment.rows >= LANE_ROWS)
 			r = lane_send(lane);

@@ -317,8 +317,7 @@ static int pass_streams(struct share_pass *p)
 			return -ECANCELED;
 		if (o->progress)
 			o->progress(o->progress_context, i, p->count);
-		if (!p->streams[i].is_snapshot)
-			r = pass_stream(p, &p->streams[i]);
+		r = pass_stream(p, &p->streams[i]);
 	}
 	if (o->progress)
 		o->progress(o->progress_context, p->count, p->count);
@@ -351,7 +350,7 @@ static void note_all_waiting(struct share_pass *p, const char *why)
 					    ? marks_of(&lane_of(p->share, s)->marks, &s->id)
 					    : NULL;
 
-		if (!s->is_snapshot && stream_is_due(s, mark ? mark : &nothing, p->share->kept))
+		if (stream_is_due(s, mark ? mark : &nothing, p->share->kept))
 			note_waiting(p, s, mark ? mark : &nothing, why);
 	}
 }

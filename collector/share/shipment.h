@@ -6,7 +6,8 @@
  * of the batch, and asks before whether they are there.
  *
  *	sums	  rows of one day (a partition), so that they appear together or not at all
- *	streams	  what is known of streams, and how far their sums have been sent: after the sums
+ *	snapshots the members of snapshots, of one day
+ *	streams	  what is known of streams, and how far their sums have been sent: after all others
  *
  * The file:
  *	"hcship" NUL 1 | length 8 | parts | XXH3 of the parts 8
@@ -19,12 +20,13 @@
 
 struct err_text;
 
-enum shipment_kind { SHIPMENT_SUMS, SHIPMENT_STREAMS, SHIPMENT_KINDS };
+/* In the order in which they are sent. */
+enum shipment_kind { SHIPMENT_SUMS, SHIPMENT_SNAPSHOTS, SHIPMENT_STREAMS, SHIPMENT_KINDS };
 
 struct shipment_part {
 	enum shipment_kind kind;
 	uint32_t shard;
-	uint32_t day;	/* sums: days since the epoch */
+	uint32_t day;	/* sums and snapshots: days since the epoch */
 	uint64_t batch; /* sums: a random number, in each of the rows */
 	uint64_t rows;
 	struct buf data;
