@@ -9,6 +9,7 @@
 #include "base/saturated.h"
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
+#include "collector/answers/names.h"
 #include "collector/answers/results.h"
 #include "collector/recording/stream_id.h"
 
@@ -110,6 +111,10 @@ static const struct answer missing_answer = {"snapshot_missing", missing_fields}
 
 static const struct answer_field snapshot_fields[] = {
 	BY_HAND("name", ANSWER_TEXT, NULL, ""),
+	BY_HAND("called", ANSWER_TEXT, NULL,
+		"what names it where several collectors share a data base, and its name alone does "
+		"not: NAME@HOST, or its id",
+		.when = SOMETIMES),
 	BY_HAND("id", ANSWER_TEXT, NULL, "id of the snapshot's recording", .may_be_null = true),
 	BY_HAND("wall_ns", ANSWER_U64, "ns since the epoch", "when the snapshot was begun"),
 	BY_HAND("took_ns", ANSWER_U64, "ns", "time from the beginning to the last marker"),
@@ -153,6 +158,8 @@ void json_snapshot(struct json *json, const struct snapshot *s)
 	char id[STREAM_ID_TEXT];
 
 	json_string(json, "name", s->name);
+	if (s->called)
+		json_string(json, "called", s->called);
 	json_string(json, "id",
 		    memcmp(&s->stream, &none, sizeof(none)) ? stream_id_format(id, &s->stream)
 							    : NULL);
@@ -163,3 +170,38 @@ void json_snapshot(struct json *json, const struct snapshot *s)
 	write_members(json, "processes", s, false);
 	write_members(json, "missing", s, true);
 }
+
+/* ---- by function ---- */
+
+#define FROM_FOLDER "; only from a data folder"
+#define ANSWER_OF   struct group
+static const struct answer_field function_fields[] = {
+	ROWS_SITE,
+	ROW("backtrace_id", node, "id", "id of the heaviest backtrace" FROM_FOLDER,
+	    .when = IF_NO_MAX),
+	ROW("value", value, NULL, "what is in use"),
+	ROW("allocated", allocated, NULL, "the same: a snapshot has nothing else"),
+	ROW("leaked", leaked, NULL, "the same"),
+	ROW("temporary", freed, NULL, "nothing"),
+	ROW("min_size", min_size, "bytes", "size of the smallest block" FROM_FOLDER,
+	    .when = IF_NO_MAX),
+	ROW("max_size", max_size, "bytes", "size of the largest block" FROM_FOLDER,
+	    .when = IF_NO_MAX),
+	ROW("first_ns", first_ns, "ns", "time of the first marker, since the start" FROM_FOLDER,
+	    .when = IF_NO_MAX),
+	ROW("last_ns", last_ns, "ns", "time of the last marker, since the start" FROM_FOLDER,
+	    .when = IF_NO_MAX),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer function_answer = {"snapshot_function", function_fields};
+
+#define ANSWER_OF struct groups
+static const struct answer_field functions_fields[] = {
+	ROW("total", total, NULL, "all functions together"),
+	ROW("function_count", count, "functions", "number of functions"),
+	ROW_PAGE("functions", list, count, function_answer, "functions, the heaviest first"),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer snapshot_functions_answer = {"snapshot_functions", functions_fields};

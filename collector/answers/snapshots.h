@@ -20,4 +20,7 @@ size_t snapshot_hosts(const struct snapshot *snapshot);
 
 /* Describes a snapshot; json_members writes it into an object that the caller has opened. */
 extern const struct answer snapshot_answer;
+/* Describes what a snapshot had in use by function: struct groups. Sizes and times of blocks, and
+ * backtraces, that have the highest number are not known. */
+extern const struct answer snapshot_functions_answer;
 void json_snapshot(struct json *json, const struct snapshot *snapshot);

@@ -24,7 +24,7 @@
 
 /* A frame: functions, innermost first, in lines that follow each other. */
 struct name_line {
-	const char *function, *module;
+	const char *function, *module, *file;
 	bool hidden, last;
 };
 
@@ -61,9 +61,10 @@ static int add_line(struct shared_names *n, uint64_t frame, struct reader *r)
 
 	line.function = get_name(n, r);
 	line.module = get_name(n, r);
-	if (!line.function || !line.module)
+	line.file = get_name(n, r);
+	if (!line.function || !line.module || !line.file)
 		return reader_error(r) ? -EBADMSG : -ENOMEM;
-	line.hidden = site_is_allocator(n->rules, line.function);
+	line.hidden = !n->innermost && site_is_allocator(n->rules, line.function);
 	place = map_put(&n->frames, frame, &new);
 	if (!place ||
 	    array_reserve(&n->lines, &n->capacity, (uint64_t)n->count + 1, sizeof(line)) < 0)
@@ -126,8 +127,12 @@ static int read_frames(struct shared_names *n, const struct map *wanted, struct 
 	/* The same frame may lie on several shards; the best known names count. */
 	for (size_t i = 0; !r && i < count; i += ASKED_AT_ONCE)
 		r = ask_numbers(n,
-				"SELECT frame, argMax(function, version), argMax(module, version) "
-				"FROM frames WHERE frame IN (",
+				n->files
+					? "SELECT frame, argMax(function, version), argMax(module, "
+					  "version), argMax(file, version) FROM frames WHERE frame "
+					  "IN ("
+					: "SELECT frame, argMax(function, version), argMax(module, "
+					  "version), '' FROM frames WHERE frame IN (",
 				") GROUP BY frame, place ORDER BY frame, place FORMAT RowBinary",
 				list + i, count - i < ASKED_AT_ONCE ? count - i : ASKED_AT_ONCE,
 				frame_row, NULL, err);
@@ -235,10 +240,11 @@ int shared_names_read(struct shared_names *n, const uint64_t *stacks, size_t cou
 
 struct shared_site shared_names_site(const struct shared_names *n, uint64_t stack)
 {
-	static const struct shared_site unknown = {"[unknown]", ""};
+	static const struct shared_site unknown = {"[unknown]", "", ""};
 	const uint64_t *line = map_get(&n->stacks, stack);
 
-	return line && *line ? (struct shared_site){n->lines[*line - 1].function,
-						    n->lines[*line - 1].module}
-			     : unknown;
+	return line && *line
+		       ? (struct shared_site){n->lines[*line - 1].function,
+					      n->lines[*line - 1].module, n->lines[*line - 1].file}
+		       : unknown;
 }

@@ -1,6 +1,7 @@
 #pragma once
 /* Which function a shared backtrace counts for: names are read from the shared store, once for each
  * backtrace and each frame. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,13 +13,16 @@ struct err_text;
 struct site_rules;
 
 struct shared_site {
-	const char *function, *module; /* as in a call site; valid as long as the names */
+	const char *function, *module,
+		*file; /* as in a call site; "": unknown. Valid as long as the names */
 };
 
 struct shared_names {
 	struct clickhouse *client;
 	const struct site_rules
 		*rules; /* of what only passes allocations on; NULL: the known ones */
+	bool files;	/* names of files are read, too */
+	bool innermost; /* nothing is hidden: sites are innermost frames */
 	struct intern texts;
 	struct map stacks; /* stack -> frame that it counts for, index of `lines` + 1 */
 	struct map frames; /* frame -> index of its first line + 1 */

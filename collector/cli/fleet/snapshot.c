@@ -12,21 +12,17 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/catalogue/store.h"
-#include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
-#include "collector/cli/ask/header.h"
-#include "collector/cli/ask/incomplete.h"
 #include "collector/cli/ask/question.h"
-#include "collector/cli/ask/sites.h"
 #include "collector/cli/output.h"
 #include "collector/cli/fleet/snapshot_diff.h"
+#include "collector/cli/fleet/snapshot_answers.h"
 #include "collector/cli/fleet/snapshot_series.h"
+#include "collector/cli/fleet/snapshot_shared.h"
 #include "collector/cli/fleet/snapshot_text.h"
 #include "collector/cli/terminal.h"
 #include "collector/cli/progress.h"
 #include "collector/answers/json.h"
-#include "collector/answers/results.h"
-#include "collector/answers/unnamed.h"
 #include "collector/answers/snapshots.h"
 #include "collector/query/query.h"
 #include "collector/recording/stream_id.h"
@@ -46,6 +42,7 @@ struct snapshot_options {
 	uint64_t late_ns;  /* 0: nobody joins late */
 	uint64_t every_ns; /* 0: once */
 	uint64_t keep_ns;  /* 0: all are kept */
+	const char *store; /* URL of the shared store; NULL: the folder */
 };
 
 /* ---- take ---- */
@@ -233,50 +230,9 @@ static int take(struct command_call *call)
 
 /* ---- list ---- */
 
-static void print_list(const struct snapshot *list, size_t count)
+static const char *store_of(const struct command_call *call)
 {
-	if (!count) {
-		program_printf(
-			stdout,
-			"There are no snapshots yet: 'collector snapshot take' makes one.\n");
-		return;
-	}
-	printf("%-28s %-16s %10s %11s %9s %7s\n", "NAME", "TAKEN", "IN USE", "BLOCKS", "PROCESSES",
-	       "MISSING");
-	for (size_t i = 0; i < count; i++) {
-		const struct snapshot *s = &list[i];
-		struct usage total = snapshot_total(s);
-		char bytes[32], blocks[32], when[40];
-
-		printf("%-28s %-16.16s %10s %11s %9zu %7zu\n", s->name,
-		       snapshot_date(when, sizeof(when), s->wall_ns),
-		       format_size(bytes, (double)total.bytes), format_count(blocks, total.blocks),
-		       s->count - s->missing, s->missing);
-	}
-}
-
-static const struct answer_field snapshots_fields[] = {
-	BY_HAND("snapshots", ANSWER_OBJECT, NULL, "snapshots, the oldest first",
-		.of = &snapshot_answer, .shape = ANSWER_LIST),
-	{0},
-};
-static const struct answer snapshots_answer = {"snapshots", snapshots_fields};
-
-static int list_json(const struct command *command, const struct snapshot *list, size_t count)
-{
-	cleanup(buf_done) struct buf out = {0};
-	struct json json;
-
-	output_json_begin(command, &json, &out);
-	json_array(&json, "snapshots");
-	for (size_t i = 0; i < count; i++) {
-		json_object(&json, NULL);
-		json_snapshot(&json, &list[i]);
-		json_end(&json, '}');
-	}
-	json_end(&json, ']');
-	json_end(&json, '}');
-	return output_json(command, stdout, &out);
+	return ((const struct snapshot_options *)call->options)->store;
 }
 
 static int snapshot_list(struct command_call *call)
@@ -286,62 +242,25 @@ static int snapshot_list(struct command_call *call)
 	struct snapshot *snapshots = NULL;
 	struct err_text err = {0};
 	size_t count = 0;
-	int status = EXIT_DONE, r = store_open(o->data, STORE_READ, &store, &err);
+	int status, r;
 
+	if (store_of(call))
+		return snapshot_shared_list(call, store_of(call));
+	r = store_open(o->data, STORE_READ, &store, &err);
 	if (!r)
 		r = store_snapshots(store, &snapshots, &count, &err);
 	if (r < 0)
 		return command_fault(call->command, r, &err);
-	if (o->json)
-		status = list_json(call->command, snapshots, count);
-	else
-		print_list(snapshots, count);
+	status = snapshot_list_answer(call->command, o, snapshots, count);
 	store_snapshots_free(snapshots, count);
 	return status;
 }
 
 /* ---- show ---- */
 
-#define ANSWER_OF struct groups
-static const struct answer_field functions_fields[] = {
-	ROW("total", total, NULL, "all functions together"),
-	ROW("function_count", count, "functions", "number of functions"),
-	ROW_PAGE("functions", list, count, group_answer, "functions, the heaviest first"),
-	{0},
-};
-#undef ANSWER_OF
-static const struct answer functions_answer = {"snapshot_functions", functions_fields};
-
-static const struct answer_field shown_fields[] = {
-	ROW_INCOMPLETE,
-	ROWS_BY_HAND(snapshot_answer),
-	ROWS_BY_HAND(functions_answer),
-	BY_HAND("notes", ANSWER_OBJECT, NULL, "which names are missing, and why",
-		.of = &note_answer, .shape = ANSWER_LIST),
-	{0},
-};
-static const struct answer shown_answer = {"snapshot_shown", shown_fields};
-
-static int show_json(const struct question *q, const struct snapshot *s,
-		     const struct groups *groups)
-{
-	cleanup(buf_done) struct buf out = {0};
-	struct json json;
-
-	output_json_begin(q->command, &json, &out);
-	incomplete_json(&json, "incomplete", &q->recorded.completeness);
-	json_snapshot(&json, s);
-	json_members(&json, &functions_answer, groups,
-		     &(struct answer_context){.count = q->options->count});
-	json_notes(&json, "notes", q->symbols);
-	json_end(&json, '}');
-	return output_json(q->command, stdout, &out);
-}
-
 static int show_groups(struct question *q, const struct snapshot *s,
 		       const struct question_options *o)
 {
-	const struct site_table table = {.count = o->count, .noun = "function"};
 	cleanup(groups_done) struct groups groups = {0};
 	struct err_text err = {0};
 	int r = query_groups(q->view, &q->filter, GROUP_BY_FUNCTION, VALUE_IN_USE, NO_TIME, &groups,
@@ -349,16 +268,16 @@ static int show_groups(struct question *q, const struct snapshot *s,
 
 	if (r < 0)
 		return question_failed(q, r, &err);
-	if (o->common.json)
-		return show_json(q, s, &groups);
-	incomplete_print(NULL, &q->recorded.completeness);
-	snapshot_print_summary(s);
-	snapshot_print_missing(s);
-	snapshot_print_processes(s);
-	putchar('\n');
-	sites_print(q, &groups, &table);
-	notes_print(q);
-	return EXIT_DONE;
+	return snapshot_show_answer(q->command, &o->common, o->count, s, &groups, q);
+}
+
+static int check_name(const struct command_call *call)
+{
+	return call->argument_count == 2
+		       ? EXIT_DONE
+		       : command_usage_error(call->command,
+					     "%s takes one name: collector snapshot %s NAME",
+					     call->arguments[0], call->arguments[0]);
 }
 
 static int snapshot_get(struct command_call *call, struct store **ret_store,
@@ -368,10 +287,6 @@ static int snapshot_get(struct command_call *call, struct store **ret_store,
 	struct err_text err = {0};
 	int r;
 
-	if (call->argument_count != 2)
-		return command_usage_error(call->command,
-					   "%s takes one name: collector snapshot %s NAME",
-					   call->arguments[0], call->arguments[0]);
 	r = store_open(o->data, STORE_READ, ret_store, &err);
 	if (!r)
 		r = store_snapshot_get(*ret_store, call->arguments[1], ret_snapshot, &err);
@@ -384,8 +299,12 @@ static int snapshot_show(struct command_call *call)
 	cleanup(snapshot_done) struct snapshot snapshot = {0};
 	char stream[sizeof(SNAPSHOT_PREFIX) + SNAPSHOT_NAME_MAX];
 	struct question q;
-	int status = snapshot_get(call, &store, &snapshot);
+	int status = check_name(call);
 
+	if (!status && store_of(call))
+		return snapshot_shared_show(call, store_of(call));
+	if (!status)
+		status = snapshot_get(call, &store, &snapshot);
 	if (status)
 		return status;
 	snprintf(stream, sizeof(stream), SNAPSHOT_PREFIX "%s", snapshot.name);
@@ -412,9 +331,26 @@ static int open_side(struct command_call *call, struct store *store, const char 
 	return question_open_named(call, stream, VALUE_IN_USE, ret_question);
 }
 
+static int show_diff(struct command_call *call, const struct snapshot *base,
+		     const struct snapshot *now, const struct question *base_question,
+		     const struct question *now_question)
+{
+	const struct question_options *o = call->options;
+	cleanup(diff_done) struct diff functions = {0};
+	struct err_text err = {0};
+	int r = query_diff(&(struct diff_side){base_question->view, &base_question->filter,
+					       VALUE_IN_USE, NO_TIME},
+			   &(struct diff_side){now_question->view, &now_question->filter,
+					       VALUE_IN_USE, NO_TIME},
+			   GROUP_BY_FUNCTION, &functions, &err);
+
+	return r < 0 ? command_fault(call->command, r, &err)
+		     : snapshot_diff_show(call, base, now, &functions, o->count, o->common.json);
+}
+
 static int snapshot_diff(struct command_call *call)
 {
-	const struct snapshot_options *o = call->options;
+	const struct common_options *o = call->options;
 	cleanup(cleanup_store_close) struct store *store = NULL;
 	cleanup(snapshot_done) struct snapshot base = {0}, now = {0};
 	struct question base_question, now_question;
@@ -424,7 +360,9 @@ static int snapshot_diff(struct command_call *call)
 	if (call->argument_count != 3)
 		return command_usage_error(
 			call->command, "diff takes two names: collector snapshot diff BASE NAME");
-	r = store_open(o->question.common.data, STORE_READ, &store, &err);
+	if (store_of(call))
+		return snapshot_shared_diff(call, store_of(call));
+	r = store_open(o->data, STORE_READ, &store, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
 	status = open_side(call, store, call->arguments[1], &base, &base_question);
@@ -432,8 +370,7 @@ static int snapshot_diff(struct command_call *call)
 		return status;
 	status = open_side(call, store, call->arguments[2], &now, &now_question);
 	if (!status) {
-		status = snapshot_diff_show(call, &base, &now, &base_question, &now_question,
-					    o->question.count, o->question.common.json);
+		status = show_diff(call, &base, &now, &base_question, &now_question);
 		question_close(&now_question);
 	}
 	question_close(&base_question);
@@ -447,8 +384,10 @@ static int snapshot_drop(struct command_call *call)
 	cleanup(cleanup_store_close) struct store *store = NULL;
 	cleanup(snapshot_done) struct snapshot snapshot = {0};
 	struct err_text err = {0};
-	int r, status = snapshot_get(call, &store, &snapshot);
+	int r, status = check_name(call);
 
+	if (!status)
+		status = snapshot_get(call, &store, &snapshot);
 	if (status)
 		return status;
 	r = store_snapshot_remove(store, snapshot.name, &err);
@@ -461,11 +400,12 @@ static const struct {
 	const char *name;
 	int (*run)(struct command_call *call);
 	int arguments_max; /* -1: any number */
-} actions[] = {{"take", take, -1},
-	       {"list", snapshot_list, 1},
-	       {"show", snapshot_show, -1},
-	       {"diff", snapshot_diff, -1},
-	       {"remove", snapshot_drop, -1}};
+	bool shared;	   /* --store answers it, too */
+} actions[] = {{"take", take, -1, false},
+	       {"list", snapshot_list, 1, true},
+	       {"show", snapshot_show, -1, true},
+	       {"diff", snapshot_diff, -1, true},
+	       {"remove", snapshot_drop, -1, false}};
 
 static int snapshot_run(struct command_call *call)
 {
@@ -476,6 +416,12 @@ static int snapshot_run(struct command_call *call)
 		    call->argument_count > actions[i].arguments_max)
 			return command_usage_error(call->command, "'%.60s' is too much",
 						   call->arguments[actions[i].arguments_max]);
+		if (store_of(call) && !actions[i].shared)
+			return command_usage_error(
+				call->command,
+				"--store goes with list, show and diff: %s works "
+				"in the collector's own folder",
+				actions[i].name);
 		return actions[i].run(call);
 	}
 	return command_usage_error(call->command,
@@ -501,11 +447,22 @@ static const struct option take_table[] = {
 static const struct option show_table[] = {
 	OPTION_NUMBER(struct snapshot_options, question.count, "count", "N",
 		      "functions shown (10)"),
+	OPTION_PAIR(
+		struct snapshot_options, question.filters, "hide", "WHICH",
+		"auto, rules or none: functions that only pass allocations on are left out: known "
+		"by name and found by their share (auto, the default), or by name alone (rules, "
+		"the default with --store)"),
 	SYMBOL_OPTIONS(struct snapshot_options, question.symbols),
 	{0},
 };
 
+static const struct option shared_table[] = {
+	STORE_OPTION(struct snapshot_options, store),
+	{0},
+};
+
 static const struct option_group groups[] = {{"Options of take", take_table},
+					     {"Options of list, show and diff", shared_table},
 					     {"Options of show and diff", show_table},
 					     {"Common options", common_table},
 					     {0}};
@@ -516,7 +473,8 @@ static const struct snapshot_options defaults = {.question.common.data = DEFAULT
 
 const struct command command_snapshot = {
 	.name = "snapshot",
-	.answers = {&snapshot_answer, &snapshots_answer, &shown_answer, &snapshot_diff_answer},
+	.answers = {&snapshot_answer, &snapshots_answer, &snapshot_shown_answer,
+		    &snapshot_diff_answer},
 	.summary = "the heap of a fleet at one moment: take, list, show, diff, remove",
 	.usage = "[OPTION...] take [NAME [STREAM...]] | list | show NAME | diff BASE NAME | remove "
 		 "NAME",
@@ -535,12 +493,17 @@ const struct command command_snapshot = {
 		"snapshot joins.\n\n"
 		"show has the processes and the functions that hold most, over all builds of a\n"
 		"program. diff has what changed from one snapshot to another: by device, by\n"
-		"build, and by function. A snapshot stays until it is removed.\n",
+		"build, and by function. A snapshot stays until it is removed.\n\n"
+		"With --store, list, show and diff answer from the data base that collectors\n"
+		"share, whichever of them took the snapshot, also after it was removed there.\n"
+		"NAME@HOST, or an id, names one where several collectors have the same NAME. Call\n"
+		"sites are chosen as with --hide rules; sums of sampled programs have no errors.\n",
 	.examples = "  collector snapshot take before\n"
 		    "  collector snapshot take --every 5m --keep 1d night\n"
 		    "  collector snapshot take --late 30m evening\n"
 		    "  collector snapshot show before\n"
-		    "  collector snapshot diff before after\n",
+		    "  collector snapshot diff before after\n"
+		    "  collector snapshot list --store clickhouse://heaps@db1/heapcast\n",
 	.groups = groups,
 	.options_size = sizeof(struct snapshot_options),
 	.defaults = &defaults,

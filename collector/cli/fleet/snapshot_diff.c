@@ -13,8 +13,8 @@
 #include "base/parse.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
-#include "collector/cli/ask/question.h"
 #include "collector/cli/build_id.h"
+#include "collector/cli/fleet/snapshot_answers.h"
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
 #include "collector/cli/terminal.h"
@@ -208,14 +208,13 @@ static const struct answer changed_answer = {"snapshot_change", changed_fields};
 struct told_diff {
 	const char *base, *now;
 	struct changes devices, builds;
-	struct diff functions;
+	struct diff functions; /* lent */
 };
 
 static void told_diff_done(struct told_diff *t)
 {
 	changes_done(&t->devices);
 	changes_done(&t->builds);
-	diff_done(&t->functions);
 }
 
 #define ANSWER_OF struct told_diff
@@ -250,8 +249,8 @@ static int show_text(const struct told_diff *t, const struct snapshot *base,
 }
 
 int snapshot_diff_show(struct command_call *call, const struct snapshot *base,
-		       const struct snapshot *now, struct question *base_question,
-		       struct question *now_question, uint64_t count, bool json)
+		       const struct snapshot *now, struct diff *functions, uint64_t count,
+		       bool json)
 {
 	cleanup(told_diff_done) struct told_diff told = {.base = base->name, .now = now->name};
 	struct err_text err = {0};
@@ -259,14 +258,10 @@ int snapshot_diff_show(struct command_call *call, const struct snapshot *base,
 
 	if (!r)
 		r = find_changes(&told.builds, base, now, false);
-	if (!r)
-		r = query_diff(&(struct diff_side){base_question->view, &base_question->filter,
-						   VALUE_IN_USE, NO_TIME},
-			       &(struct diff_side){now_question->view, &now_question->filter,
-						   VALUE_IN_USE, NO_TIME},
-			       GROUP_BY_FUNCTION, &told.functions, &err);
 	if (r < 0)
 		return command_fault(call->command, r, &err);
+	snapshot_sort_diff(functions);
+	told.functions = *functions;
 	if (json)
 		return output_answer(call->command, stdout, &snapshot_diff_answer, &told);
 	return show_text(&told, base, now, count);

@@ -4,12 +4,12 @@
 #include "collector/cli/command.h"
 #include "collector/catalogue/snapshots.h"
 
-struct question;
+struct diff;
 
 extern const struct answer snapshot_diff_answer;
 
-/* Prints the difference, as text or JSON; `base` and `now` ask about the snapshots' recordings.
+/* Prints the difference, as text or JSON. `functions` is that by function, which is sorted.
  * `count`: rows of each table. Returns an exit status. */
 int snapshot_diff_show(struct command_call *call, const struct snapshot *base,
-		       const struct snapshot *now, struct question *base_question,
-		       struct question *now_question, uint64_t count, bool json);
+		       const struct snapshot *now, struct diff *functions, uint64_t count,
+		       bool json);

@@ -383,6 +383,51 @@ int query_diff_renamed(const struct diff_side *base, const struct diff_side *now
 	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
 }
 
+/* ---- groups alone ---- */
+
+static int merge_functions(struct merging *m, struct keys *keys, const struct groups *groups,
+			   bool base)
+{
+	for (uint32_t i = 0; i < groups->count; i++) {
+		const struct group *g = &groups->list[i];
+		uint32_t name = intern_text(&keys->texts, g->function),
+			 module = intern_text(&keys->texts, module_basename(g->module)),
+			 key = name && module ? diff_key_of(keys, KEY_NAME, name, module) : 0;
+		struct diff_entry *entry = key ? entry_of(m, key) : NULL;
+
+		if (!entry)
+			return -ENOMEM;
+		*(base ? &entry->base_node : &entry->new_node) = i;
+		if (!entry->function) {
+			entry->function = g->function;
+			entry->file = g->file;
+			entry->module = g->module;
+		}
+		diff_add_usage(base ? &entry->base : &entry->now, &g->value);
+	}
+	return 0;
+}
+
+int query_diff_functions(const struct groups *base, const struct groups *now, struct diff *ret_diff)
+{
+	cleanup(keys_done) struct keys keys = {0};
+	struct merging m = {0};
+	struct diff diff = {.base = base->total, .now = now->total};
+	int r = merge_functions(&m, &keys, now, false);
+
+	if (!r)
+		r = merge_functions(&m, &keys, base, true);
+	if (!r) {
+		diff_finish(&diff, &m);
+		for (size_t i = 0; i < diff.count; i++)
+			diff.list[i].base_node = diff.list[i].new_node = NO_NODE;
+		*ret_diff = diff;
+	}
+	map_done(&m.by_key);
+	free(m.list);
+	return r;
+}
+
 void diff_done(struct diff *diff)
 {
 	free(diff->list);

@@ -1,0 +1,173 @@
+#!/bin/bash
+# Snapshots that collectors share, in a real ClickHouse: real agents, two folders. list, show and diff from there are those of the
+# folders, also after the server was killed while they were sent, after snapshots were removed from their folders, and until their day
+# is dropped. Where both collectors have a snapshot of the same name, NAME@HOST or an id names one.
+. "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-clickhouse.sh"
+. "$TEST_SOURCE/lib-snapshot.sh"
+clickhouse_need
+need python3 jq cmp
+clickhouse_one
+store="clickhouse://default@$(clickhouse_hosts)/heaps"
+OTHER=$BUILD/tests/other/e2e-fleet
+
+# Three programs in two builds, and later one of another collector.
+for n in 1 2; do board $n; done
+for n in 1 2; do wait_for 10 "agent serve" board_serves $n; done
+gather_boards 1 2
+wait_for 20 "two agents" eval '[ "$(grep -c ^connected "$T/gather.out")" = 2 ]'
+fleet a1 1 1000
+fleet b1 1 4000 "$OTHER"
+fleet a2 2 3000
+fleet_says ready a1 b1 a2
+wait_for 20 "three streams" eval '[ "$(grep -c began "$T/gather.out")" = 3 ]'
+snapshot take before >/dev/null
+touch "$T/files/grow"
+fleet_says grown a1 b1 a2
+kill -STOP "${served[2]}"
+assert_status 1 snapshot take --timeout 1s after >/dev/null
+kill -CONT "${served[2]}"
+
+# The answers of a folder. From sums, call sites are chosen by rules, and blocks have no sizes, times, lines and backtraces.
+answer() { # FILE WHERE... -- COMMAND...
+	local file=$1 where=()
+	shift
+	while [ "$1" != -- ]; do
+		where+=("$1")
+		shift
+	done
+	shift
+	"$COLLECTOR" snapshot "${where[@]}" "$@" >"$file" 2>"$file.err" || fail "snapshot ${where[*]} $*: $(cat "$file.err")"
+}
+known='del(.notes) | walk(if type == "object" then
+	del(.backtrace_id, .base_backtrace_id, .line, .min_size, .max_size, .first_ns, .last_ns, .called, .renamed)
+	| if (.module | type) == "string" then .module |= sub(".*/"; "") else . end else . end)'
+same_answer() { # COMMAND...
+	answer "$T/here.txt" --data "$T/data" -- "$@" --hide rules
+	answer "$T/shared.txt" --store "$store" -- "$@"
+	grep -v "^Note\|^  *deb" "$T/here.txt" | cmp - "$T/shared.txt" || fail "snapshot $*: $(diff "$T/here.txt" "$T/shared.txt")"
+	answer "$T/here.json" --data "$T/data" -- "$@" --json --count 1000 --hide rules
+	answer "$T/shared.json" --store "$store" -- "$@" --json --count 1000
+	jq "$known" "$T/here.json" >"$T/here.known"
+	jq "$known" "$T/shared.json" >"$T/shared.known"
+	cmp "$T/here.known" "$T/shared.known" || fail "snapshot $* --json: $(diff "$T/here.known" "$T/shared.known" | head -40)"
+}
+same_answers() {
+	same_answer list
+	for name; do same_answer show "$name"; done
+	same_answer diff "$1" "$2"
+	same_answer diff "$2" "$1"
+	same_answer diff "$1" "$1"
+}
+share() { "$COLLECTOR" share --data "${1-$T/data}" --store "$store" >"$T/share" 2>"$T/share.err"; }
+at_store() { "$COLLECTOR" snapshot --store "$store" "$@"; }
+
+# ---- one collector ----
+# The server is killed before and while they are sent.
+{ share || true; } &
+sleep "0.$((RANDOM % 3))"
+clickhouse_kill 1
+wait $!
+! share || fail "sums were sent to a server that is not there"
+clickhouse_start 1
+share || fail "$(cat "$T/share.err")"
+same_answers before after
+has "$T/shared.json" 'a["changed_count"] == 0 and a["same_count"] > 0'
+answer "$T/diff.json" --store "$store" -- diff before after --json
+has "$T/diff.json" 'a["groups"][0]["function"] == "planted" and a["groups"][0]["bytes"] == 2 * 3000 * 333'
+has "$T/diff.json" 'a["bytes"] == sum(d["bytes"] for d in a["devices"]) == sum(b["bytes"] for b in a["builds"])'
+answer "$T/innermost" --store "$store" -- show before --hide none
+answer "$T/innermost.here" --data "$T/data" -- show before --hide none
+cmp <(grep -v "^Note\|^  *deb" "$T/innermost.here") "$T/innermost" || fail "--hide none: $(diff "$T/innermost.here" "$T/innermost")"
+versions=$(clickhouse_sql 1 "SELECT count(), max(version) FROM heaps.snapshots")
+share
+assert_eq "rows of snapshots after another pass" "$versions" "$(clickhouse_sql 1 "SELECT count(), max(version) FROM heaps.snapshots")"
+clickhouse_kill 1
+assert_status 3 at_store list 2>"$T/away"
+assert_contains "without the server" "$T/away" "can't be reached"
+clickhouse_start 1
+same_answers after before
+# Fleets have no snapshots as boards, with and without the shared store.
+for where in "--data $T/data" "--store $store"; do
+	# shellcheck disable=SC2086
+	"$COLLECTOR" fleet $where --step 1m --align start --json >"$T/fleet.json" 2>"$T/fleet.err" || true
+	! grep -q '"streams":[^3,]' "$T/fleet.json" || fail "fleet $where: $(cat "$T/fleet.json")"
+done
+
+# ---- wrong words ----
+for wrong in "show" "show nothing" "show nothing@here" "show 12345678" "diff before" "diff before nothing" "take new" "remove before" \
+	"show before --hide auto" "show before --hide some"; do
+	# shellcheck disable=SC2086
+	assert_status 2 at_store $wrong 2>"$T/wrong"
+done
+at_store remove before 2>"$T/wrong" || true
+assert_contains "remove --store" "$T/wrong" "list, show and diff"
+at_store show before --hide auto 2>"$T/wrong" || true
+assert_contains "--hide auto" "$T/wrong" "needs the recording"
+
+# ---- another collector, with a snapshot of the same name ----
+board 3
+wait_for 10 "agent serve" board_serves 3
+"$COLLECTOR" gather --data "$T/data2" --no-discovery --listen off 127.0.0.1:8103 >"$T/gather2.out" 2>"$T/gather2.err" &
+fleet c1 3 700
+fleet_says grown c1
+wait_for 20 "a stream" grep -q began "$T/gather2.out"
+"$COLLECTOR" snapshot --data "$T/data2" take before >/dev/null
+"$COLLECTOR" snapshot --data "$T/data2" take own >/dev/null
+named=
+if unshare --uts true 2>/dev/null; then
+	named=yes
+	unshare --uts bash -c 'echo faraway >/proc/sys/kernel/hostname; exec "$@"' bash \
+		"$COLLECTOR" share --data "$T/data2" --store "$store" >"$T/share" 2>&1 || fail "$(cat "$T/share")"
+else
+	share "$T/data2" || fail "$(cat "$T/share.err")"
+fi
+id_of() { "$COLLECTOR" snapshot --data "$1" list --json | jq -r ".snapshots[] | select(.name == \"$2\").id"; }
+assert_status 2 at_store show before 2>"$T/both"
+here=$(id_of "$T/data" before)
+assert_contains "a name of two" "$T/both" "several collectors have a snapshot 'before'" "${here:0:12}" "NAME@HOST"
+answer "$T/first" --data "$T/data" -- show before --hide rules
+answer "$T/by-id" --store "$store" -- show "${here:0:12}"
+grep -v "^Note\|^  *deb" "$T/first" | cmp - "$T/by-id" || fail "a snapshot by its id: $(diff "$T/first" "$T/by-id")"
+if [ $named ]; then
+	answer "$T/second" --data "$T/data2" -- show before --hide rules
+	answer "$T/by-host" --store "$store" -- show before@faraway
+	grep -v "^Note\|^  *deb" "$T/second" | cmp - "$T/by-host" || fail "NAME@HOST: $(diff "$T/second" "$T/by-host")"
+	at_store list >"$T/list"
+	assert_contains "the list" "$T/list" "before@faraway" "before@$(hostname)" "own " "after "
+fi
+at_store list --json >"$T/list.json"
+has "$T/list.json" 'len(a["snapshots"]) == 4 and [s["name"] for s in a["snapshots"] if "called" in s] == ["before", "before"]'
+at_store diff "after" "own" >"$T/across"
+assert_contains "a diff across collectors" "$T/across" "From after to own" "By device" "By build"
+
+# ---- removed in its folder, and another one in its place ----
+snapshot remove after
+answer "$T/gone" --store "$store" -- show after
+snapshot take after >/dev/null
+share || fail "$(cat "$T/share.err")"
+same_answer show after
+at_store list --json >"$T/list.json"
+has "$T/list.json" '[len(s.get("called", "")) for s in a["snapshots"] if s["name"] == "after"] == [12, 0]'
+replaced=$(jq -r '.snapshots[] | select(.name == "after" and .called).called' "$T/list.json")
+answer "$T/old" --store "$store" -- show "$replaced"
+cmp "$T/gone" "$T/old" || fail "the snapshot that was removed says something else"
+
+# ---- what is dropped ----
+# A snapshot of five days ago: the same one under another id.
+columns() { clickhouse_sql 1 "SELECT arrayStringConcat(groupArray(name), ', ') FROM system.columns WHERE database = 'heaps' AND table = '$1_local' AND name NOT IN ('day', 'minute', '$2')"; }
+for table in "sums stream" "streams stream" "snapshots snapshot"; do
+	read -r table id <<<"$table"
+	minute=
+	[ "$table" != sums ] || minute=", minute"
+	clickhouse_sql 1 "INSERT INTO heaps.${table}_local (day, $id, $(columns "$table" "$id")$minute)
+		SELECT day - 5, toFixedString(unhex('00112233445566778899aabbccddeeff'), 16), $(columns "$table" "$id")${minute:+, minute - 7200}
+		FROM heaps.${table}_local WHERE $id = toFixedString(unhex('$here'), 16)"
+done
+in_use() { clickhouse_sql 1 "SELECT count() FROM heaps.sums WHERE stream = toFixedString(unhex('00112233445566778899aabbccddeeff'), 16)"; }
+at_store show 00112233 >"$T/old" || fail "a snapshot of some days ago"
+[ "$(in_use)" -gt 0 ] || fail "it has no sums"
+"$COLLECTOR" share --data "$T/data" --store "$store" --store-keep 2d >"$T/share" 2>&1 || fail "$(cat "$T/share")"
+assert_status 2 at_store show 00112233 2>"$T/wrong"
+assert_eq "sums of a snapshot that was dropped" 0 "$(in_use)"
+same_answer show after
