@@ -518,9 +518,9 @@ int query_diff(const struct diff_side *base, const struct diff_side *now, enum g
 int query_diff_renamed(const struct diff_side *base, const struct diff_side *now,
 		       enum grouping grouping, const struct diff_renamed *renamed,
 		       size_t renamed_count, struct diff *ret_diff, struct err_text *err);
-/* Compares groups by function whose recordings are not at hand: functions are the same if their names
- * and those of their modules are. No entry has a backtrace, and no hints are given. The entries'
- * texts are those of the groups. Returns 0 or -ENOMEM. */
+/* Compares groups by function whose recordings are not at hand: functions are the same if their
+ * names and those of their modules are. No entry has a backtrace, and no hints are given. The
+ * entries' texts are those of the groups. Returns 0 or -ENOMEM. */
 int query_diff_functions(const struct groups *base, const struct groups *now,
 			 struct diff *ret_diff);
 void diff_done(struct diff *diff);

@@ -87,12 +87,6 @@ assert_status 3 at_store list 2>"$T/away"
 assert_contains "without the server" "$T/away" "can't be reached"
 clickhouse_start 1
 same_answers after before
-# Fleets have no snapshots as boards, with and without the shared store.
-for where in "--data $T/data" "--store $store"; do
-	# shellcheck disable=SC2086
-	"$COLLECTOR" fleet $where --step 1m --align start --json >"$T/fleet.json" 2>"$T/fleet.err" || true
-	! grep -q '"streams":[^3,]' "$T/fleet.json" || fail "fleet $where: $(cat "$T/fleet.json")"
-done
 
 # ---- wrong words ----
 for wrong in "show" "show nothing" "show nothing@here" "show 12345678" "diff before" "diff before nothing" "take new" "remove before" \
@@ -141,6 +135,15 @@ has "$T/list.json" 'len(a["snapshots"]) == 4 and [s["name"] for s in a["snapshot
 at_store diff "after" "own" >"$T/across"
 assert_contains "a diff across collectors" "$T/across" "From after to own" "By device" "By build"
 
+# The same over HTTP, from a server without recordings of its own.
+"$COLLECTOR" serve --http 127.0.0.1:18445 --store "$store" --data "$T/none" >"$T/serve.out" 2>&1 &
+wait_for 10 "the server" grep -q Serving "$T/serve.out"
+curl -sS http://127.0.0.1:18445/shared/snapshots | jq -S . >"$T/http.json"
+jq -S .snapshots "$T/list.json" | cmp - "$T/http.json" || fail "/shared/snapshots: $(cat "$T/http.json")"
+curl -sS http://127.0.0.1:18445/shared >"$T/shared.json"
+has "$T/shared.json" 'sum(s["is_snapshot"] for s in a) == 4'
+assert_eq "snapshots of the folder" "[]" "$(curl -sS http://127.0.0.1:18445/snapshots | tr -d '[:space:]')"
+
 # ---- removed in its folder, and another one in its place ----
 snapshot remove after
 answer "$T/gone" --store "$store" -- show after
@@ -155,7 +158,10 @@ cmp "$T/gone" "$T/old" || fail "the snapshot that was removed says something els
 
 # ---- what is dropped ----
 # A snapshot of five days ago: the same one under another id.
-columns() { clickhouse_sql 1 "SELECT arrayStringConcat(groupArray(name), ', ') FROM system.columns WHERE database = 'heaps' AND table = '$1_local' AND name NOT IN ('day', 'minute', '$2')"; }
+columns() { # TABLE ID
+	clickhouse_sql 1 "SELECT arrayStringConcat(groupArray(name), ', ') FROM system.columns
+		WHERE database = 'heaps' AND table = '$1_local' AND name NOT IN ('day', 'minute', '$2')"
+}
 for table in "sums stream" "streams stream" "snapshots snapshot"; do
 	read -r table id <<<"$table"
 	minute=

@@ -19,8 +19,8 @@ struct site_table {
 					    sites; NULL: not shown */
 };
 
-/* Prints the rows of `groups`, two or more lines each, and a line for the rest. `q` may be NULL where
- * the table has no backtraces. */
+/* Prints the rows of `groups`, two or more lines each, and a line for the rest. `q` may be NULL
+ * where the table has no backtraces. */
 void sites_print(const struct question *q, const struct groups *groups,
 		 const struct site_table *table);
 /* Prints at most `frames` frames of a backtrace, outwards from the caller of its call site, one per

@@ -160,7 +160,8 @@ static int show_json(const struct command *command, uint64_t count, const struct
 	if (q)
 		incomplete_json(&json, "incomplete", &q->recorded.completeness);
 	json_snapshot(&json, s);
-	json_members(&json, &snapshot_functions_answer, groups, &(struct answer_context){.count = count});
+	json_members(&json, &snapshot_functions_answer, groups,
+		     &(struct answer_context){.count = count});
 	if (q) {
 		json_notes(&json, "notes", q->symbols);
 	} else {

@@ -46,6 +46,8 @@ static const struct answer_field shared_fields[] = {
 	       "interrupted: no end was recorded, and nobody writes to it", .words = states),
 	ROW("events", summary.events, "events", "events that have come so far"),
 	ROW("recording_bytes", summary.recording_bytes, "bytes", "bytes on the collector's disk"),
+	ROW("is_snapshot", summary.is_snapshot, NULL,
+	    "true: a snapshot of a fleet, with what was in use at one moment"),
 	ROW("incomplete", summary.incomplete, NULL,
 	    "what the recording does not hold, in a sentence", .when = IF_TEXT),
 	ROW("collector", collector, NULL, "host of the collector that has the recording"),

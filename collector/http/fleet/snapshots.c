@@ -1,7 +1,8 @@
 /*
  * POST /snapshot takes a snapshot of what all programs have in use, over the socket of the
  * collector that gathers into the folder. The step does what can be done now, and is called again
- * soon, so no thread waits. GET /snapshots lists the snapshots.
+ * soon, so no thread waits. GET /snapshots lists the snapshots of the folder, GET /shared/snapshots
+ * those of all collectors that share a data base.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,10 +12,13 @@
 #include "base/cleanup.h"
 #include "collector/catalogue/store.h"
 #include "collector/answers/snapshots.h"
+#include "collector/clickhouse/client.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/body.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
+#include "collector/share/shared_open.h"
+#include "collector/share/shared_snapshots.h"
 #include "collector/snapshot/snapshot.h"
 
 #include "base/ban.h"
@@ -24,6 +28,7 @@
 #define STREAMS_BYTES	4096
 
 DEFINE_CLEANUP(store_close, struct store *)
+DEFINE_CLEANUP(clickhouse_close, struct clickhouse *)
 
 struct asked_snapshot {
 	struct snapshot_request request;
@@ -177,5 +182,33 @@ const struct route snapshots_route = {
 	.flags = ROUTE_ARRAY,
 	.answer = &snapshot_answer,
 	ROUTE_ASKS(struct told_snapshots, snapshots_ask, told_snapshots_done),
+	.next = snapshots_next,
+};
+
+/* ---- of all collectors ---- */
+
+static int shared_snapshots_ask(struct asking *a)
+{
+	cleanup(cleanup_clickhouse_close) struct clickhouse *client = NULL;
+	cleanup(shared_snapshots_done) struct shared_snapshots all = {0};
+	const char *url = sources_shared(a->x->sources);
+	struct told_snapshots *told = a->result;
+	int r = url ? shared_open(url, &client, &a->x->err) : 0;
+
+	if (!r && url)
+		r = shared_snapshots(client, &all, &a->x->err);
+	told->list = take_ptr(all.list);
+	told->count = all.count;
+	all.count = 0;
+	return r;
+}
+
+const struct route shared_snapshots_route = {
+	.path = "/shared/snapshots",
+	.about = "the snapshots of all collectors that share a data base (--store); without one, "
+		 "none",
+	.flags = ROUTE_ARRAY,
+	.answer = &snapshot_answer,
+	ROUTE_ASKS(struct told_snapshots, shared_snapshots_ask, told_snapshots_done),
 	.next = snapshots_next,
 };

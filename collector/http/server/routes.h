@@ -15,6 +15,7 @@ struct sources;
 	ROUTE(questions)                                                                           \
 	ROUTE(snapshots)                                                                           \
 	ROUTE(shared)                                                                              \
+	ROUTE(shared_snapshots)                                                                    \
 	ROUTE(compare)                                                                             \
 	ROUTE(take_snapshot)                                                                       \
 	ROUTE(import)                                                                              \

@@ -92,6 +92,11 @@ export interface Question {
 
 export interface FleetSnapshot {
 	name: string;
+	/**
+	 * What names it where several collectors share a data base, and its name alone does not:
+	 * NAME@HOST, or its id.
+	 */
+	called?: string;
 	/** Id of the snapshot's recording. */
 	id: string | null;
 	/** When the snapshot was begun (ns since the epoch). */
@@ -192,6 +197,8 @@ export interface SharedStream {
 	events: number;
 	/** Bytes on the collector's disk (bytes). */
 	recording_bytes: number;
+	/** True: a snapshot of a fleet, with what was in use at one moment. */
+	is_snapshot: boolean;
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
 	/** Host of the collector that has the recording. */
@@ -1890,6 +1897,7 @@ export interface Answers {
 	'questions': Question[];
 	'snapshots': FleetSnapshot[];
 	'shared': SharedStream[];
+	'shared/snapshots': FleetSnapshot[];
 	'fleet': FleetComparison;
 	'rights': Rights;
 	'openapi.json': Openapi;
