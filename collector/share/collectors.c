@@ -35,8 +35,13 @@ static char *get_text(struct reader *r)
 {
 	size_t length = 0;
 	const char *bytes = row_get_bytes(r, TEXT_BYTES_MAX, &length);
+	char *text = strndup(bytes ? bytes : "", bytes ? length : 0);
 
-	return strndup(bytes ? bytes : "", bytes ? length : 0);
+	/* Names are in messages, too: nothing may reach the terminal as a control character. */
+	for (char *c = text; c && *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	return text;
 }
 
 static int read_collectors(const struct buf *answer, struct shared_collector **list,

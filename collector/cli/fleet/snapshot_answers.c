@@ -19,11 +19,22 @@
 #include "collector/cli/ask/sites.h"
 #include "collector/cli/fleet/snapshot_text.h"
 #include "collector/cli/output.h"
+#include "collector/cli/terminal.h"
 #include "collector/query/query.h"
 
 #include "base/ban.h"
 
+#define NAME_COLUMNS 28
+
 /* ---- list ---- */
+
+/* A host's name came from outside. */
+static void print_called(const struct snapshot *s)
+{
+	unsigned columns = terminal_text(STYLE_PLAIN, s->called ? s->called : s->name, 0);
+
+	terminal_blanks(columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0);
+}
 
 static void print_list(const struct snapshot *list, size_t count)
 {
@@ -33,14 +44,15 @@ static void print_list(const struct snapshot *list, size_t count)
 			"There are no snapshots yet: 'collector snapshot take' makes one.\n");
 		return;
 	}
-	printf("%-28s %-16s %10s %11s %9s %7s\n", "NAME", "TAKEN", "IN USE", "BLOCKS", "PROCESSES",
-	       "MISSING");
+	printf("%-*s %-16s %10s %11s %9s %7s\n", NAME_COLUMNS, "NAME", "TAKEN", "IN USE", "BLOCKS",
+	       "PROCESSES", "MISSING");
 	for (size_t i = 0; i < count; i++) {
 		const struct snapshot *s = &list[i];
 		struct usage total = snapshot_total(s);
 		char bytes[32], blocks[32], when[40];
 
-		printf("%-28s %-16.16s %10s %11s %9zu %7zu\n", s->called ? s->called : s->name,
+		print_called(s);
+		printf(" %-16.16s %10s %11s %9zu %7zu\n",
 		       snapshot_date(when, sizeof(when), s->wall_ns),
 		       format_size(bytes, (double)total.bytes), format_count(blocks, total.blocks),
 		       s->count - s->missing, s->missing);

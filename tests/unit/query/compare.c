@@ -402,12 +402,50 @@ static void test_origins(void **state)
 	test_close(&t);
 }
 
+static struct group function_group(const char *function, const char *module, uint64_t bytes,
+				   uint64_t blocks)
+{
+	return (struct group){.node = NO_NODE,
+			      .function = function,
+			      .module = module,
+			      .value = {.bytes = bytes, .blocks = blocks}};
+}
+
+/* Groups without recordings: the same names mean the same, whatever the folder of the module. */
+static void test_groups_alone(void **state)
+{
+	struct group before[] = {function_group("f", "/old/app", 100, 1),
+				 function_group("g", "app", 50, 5),
+				 function_group("h", NULL, 7, 1)},
+		     after[] = {function_group("f", "app", 300, 3),
+				function_group("g", "app", 50, 5),
+				function_group("f", "/lib/other.so", 10, 1)};
+	struct groups base = {.list = before, .count = 3, .total = {.bytes = 157, .blocks = 7}},
+		      now = {.list = after, .count = 3, .total = {.bytes = 360, .blocks = 9}};
+	struct diff diff;
+
+	(void)state;
+	assert_int_equal(query_diff_functions(&base, &now, &diff), 0);
+	assert_int_equal(diff.bytes, 203);
+	assert_int_equal(diff.same, 1);
+	assert_int_equal(diff.count, 3);
+	assert_int_equal(diff.list[0].kind, DIFF_CHANGED);
+	assert_int_equal(diff.list[0].bytes, 200);
+	assert_int_equal(diff.list[0].base.bytes, 100);
+	assert_int_equal(diff.list[1].kind, DIFF_ADDED);
+	assert_string_equal(diff.list[1].module, "/lib/other.so");
+	assert_int_equal(diff.list[2].kind, DIFF_REMOVED);
+	assert_string_equal(diff.list[2].function, "h");
+	for (size_t i = 0; i < diff.count; i++)
+		assert_true(diff.list[i].base_node == NO_NODE && diff.list[i].new_node == NO_NODE);
+	diff_done(&diff);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_recordings),
-		cmocka_unit_test(test_two_recordings),
-		cmocka_unit_test(test_survival),
+		cmocka_unit_test(test_random_recordings), cmocka_unit_test(test_two_recordings),
+		cmocka_unit_test(test_groups_alone),	  cmocka_unit_test(test_survival),
 		cmocka_unit_test(test_origins),
 	};
 

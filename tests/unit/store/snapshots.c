@@ -102,6 +102,7 @@ static void come_and_go(void **state)
 	struct stream_summary *streams;
 	struct snapshot *list, one;
 	struct err_text err = {0};
+	struct stream_id id;
 	char *path;
 	size_t count;
 
@@ -140,6 +141,19 @@ static void come_and_go(void **state)
 		assert_true(!x->missing == !y->missing &&
 			    (!x->missing || !strcmp(x->missing, y->missing)));
 	}
+
+	snapshot_done(&one);
+
+	/* By its stream. */
+	assert_int_equal(store_snapshot_get(store, "b", &one, NULL), 0);
+	id = one.stream;
+	snapshot_done(&one);
+	assert_int_equal(store_snapshot_of(store, &id, &one, NULL), 0);
+	assert_string_equal(one.name, "b");
+	assert_int_equal(one.count, 2);
+	snapshot_done(&one);
+	id.bytes[0] ^= 1;
+	assert_int_equal(store_snapshot_of(store, &id, &one, &err), -ENOENT);
 
 	/* As a stream. */
 	assert_int_equal(store_find(store, "snapshot:a", &path, NULL), 0);
