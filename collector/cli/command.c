@@ -412,6 +412,8 @@ static int command_run(const struct command *command, const struct option_target
 		common->select_typed = index >= 0 && target->sources->of[index] == OPTION_ARGUMENT;
 		if (common->select && !common->select_typed && !*common->select)
 			common->select = NULL; /* HEAPCAST_SELECT= means "not set" */
+		index = options_find(target->set, "store", strlen("store"));
+		common->store_typed = index >= 0 && target->sources->of[index] == OPTION_ARGUMENT;
 	}
 	return command->run(
 		&(struct command_call){command, target->options, argv + first, argc - first});

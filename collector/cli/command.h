@@ -78,6 +78,7 @@ struct common_options {
 	const char *select; /* NULL: all streams; see catalogue/select.h */
 	bool select_typed;  /* on the command line; what a variable says gives way to a file, and
 			       to streams that are named otherwise */
+	bool store_typed;   /* the same of --store, where the command has it */
 };
 
 #define DEFAULT_DATA "./heapcast-data"

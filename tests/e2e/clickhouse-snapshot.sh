@@ -99,6 +99,14 @@ assert_contains "remove --store" "$T/wrong" "list, show and diff"
 at_store show before --hide auto 2>"$T/wrong" || true
 assert_contains "--hide auto" "$T/wrong" "needs the recording"
 
+# A variable is for the questions that it can answer, and gives way to a folder.
+HEAPCAST_STORE=$store snapshot list >"$T/here.txt"
+grep -q before "$T/here.txt" || fail "the folder's snapshots: $(cat "$T/here.txt")"
+HEAPCAST_STORE=clickhouse://127.0.0.1:1/none snapshot show before >"$T/here.txt" || fail "a folder gives way to a variable"
+HEAPCAST_STORE=$store snapshot take another >/dev/null && snapshot remove another
+HEAPCAST_STORE=$store "$COLLECTOR" snapshot list >"$T/shared.txt"
+assert_contains "the variable" "$T/shared.txt" before after
+
 # ---- another collector, with a snapshot of the same name ----
 board 3
 wait_for 10 "agent serve" board_serves 3
@@ -173,7 +181,10 @@ done
 in_use() { clickhouse_sql 1 "SELECT count() FROM heaps.sums WHERE stream = toFixedString(unhex('00112233445566778899aabbccddeeff'), 16)"; }
 at_store show 00112233 >"$T/old" || fail "a snapshot of some days ago"
 [ "$(in_use)" -gt 0 ] || fail "it has no sums"
-"$COLLECTOR" share --data "$T/data" --store "$store" --store-keep 2d >"$T/share" 2>&1 || fail "$(cat "$T/share")"
+# The collector with the lower number drops days.
+for data in data data2; do
+	"$COLLECTOR" share --data "$T/$data" --store "$store" --store-keep 2d >"$T/share" 2>&1 || fail "$(cat "$T/share")"
+done
 assert_status 2 at_store show 00112233 2>"$T/wrong"
 assert_eq "sums of a snapshot that was dropped" 0 "$(in_use)"
 same_answer show after

@@ -230,9 +230,16 @@ static int take(struct command_call *call)
 
 /* ---- list ---- */
 
+/* Returns the URL of the shared store, or NULL: the folder is asked. A folder on the command line
+ * counts more than what a variable says. */
 static const char *store_of(const struct command_call *call)
 {
-	return ((const struct snapshot_options *)call->options)->store;
+	const struct snapshot_options *o = call->options;
+	const struct common_options *common = &o->question.common;
+
+	if (!o->store || !*o->store || (common->data_only && !common->store_typed))
+		return NULL;
+	return o->store;
 }
 
 static int snapshot_list(struct command_call *call)
@@ -409,6 +416,8 @@ static const struct {
 
 static int snapshot_run(struct command_call *call)
 {
+	bool typed = ((const struct common_options *)call->options)->store_typed;
+
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(call->arguments[0], actions[i].name) != 0)
 			continue;
@@ -416,7 +425,7 @@ static int snapshot_run(struct command_call *call)
 		    call->argument_count > actions[i].arguments_max)
 			return command_usage_error(call->command, "'%.60s' is too much",
 						   call->arguments[actions[i].arguments_max]);
-		if (store_of(call) && !actions[i].shared)
+		if (typed && !actions[i].shared)
 			return command_usage_error(
 				call->command,
 				"--store goes with list, show and diff: %s works "
