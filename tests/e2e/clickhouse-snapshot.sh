@@ -164,6 +164,30 @@ replaced=$(jq -r '.snapshots[] | select(.name == "after" and .called).called' "$
 answer "$T/old" --store "$store" -- show "$replaced"
 cmp "$T/gone" "$T/old" || fail "the snapshot that was removed says something else"
 
+# ---- sampled ----
+# Processes have their errors. Sums by function have none, and are the same but for rounding.
+one=$("$COLLECTOR" list --data "$T/data" --json | jq -r ".streams[] | select(.pid == ${program[a1]}).id")
+"$COLLECTOR" ctl --data "$T/data" "${one:0:12}" mode sample=64 >"$T/ctl.out"
+is_sampled() {
+	snapshot remove sampled 2>/dev/null || true
+	snapshot take sampled --json >"$T/sampled.json" && grep -q '"samples"' "$T/sampled.json"
+}
+wait_for 20 "a sampled block in a snapshot" is_sampled
+share || fail "$(cat "$T/share.err")"
+answer "$T/here.json" --data "$T/data" -- show sampled --json --count 1000 --hide rules
+answer "$T/shared.json" --store "$store" -- show sampled --json --count 1000
+python3 - "$T/here.json" "$T/shared.json" <<'PYTHON' || fail "a sampled snapshot is another one in the shared store"
+import json, sys
+here, shared = (json.load(open(file)) for file in sys.argv[1:])
+for part in "processes", "missing", "in_use", "name", "id":
+    assert here[part] == shared[part], part
+assert here["in_use"]["samples"] > 0 and "samples" not in shared["total"]
+functions = {f["function"]: f["value"] for f in shared["functions"]}
+for f in here["functions"]:
+    for what in "bytes", "blocks":
+        assert abs(f["value"][what] - functions[f["function"]][what]) <= 1 + f["value"].get("samples", 0), (f, functions[f["function"]])
+PYTHON
+
 # ---- what is dropped ----
 # A snapshot of five days ago: the same one under another id.
 columns() { # TABLE ID
