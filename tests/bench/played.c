@@ -10,34 +10,102 @@
 
 #include "base/error.h"
 #include "collector/recording/scan.h"
+#include "heapcast.pb-c.h"
+#include "proto/columns.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
 
 struct played played;
 
-/* The stream's id is the first field of each batch that has one. */
+#define HEAD_MAX (2 + STREAM_ID_SIZE + 2 * (1 + VARINT_MAX))
+#define HOST_MAX 64 /* bytes by which another host makes a batch longer, at most */
+
+static uint8_t *put_head(uint8_t *to, const uint8_t *stream, uint64_t number)
+{
+	*to++ = 0x0a;
+	*to++ = STREAM_ID_SIZE;
+	memcpy(to, stream, STREAM_ID_SIZE);
+	to += STREAM_ID_SIZE;
+	*to++ = 0x10; /* incarnation */
+	*to++ = 1;
+	*to++ = 0x18;
+	return varint_put(to, number);
+}
+
+/* The first fields of each batch are its stream, incarnation and number. */
 static void load_batch(struct frame_decoder *decoder, const uint8_t *frame,
 		       const struct scan_item *item)
 {
+	uint8_t none[STREAM_ID_SIZE] = {0}, head[HEAD_MAX];
 	struct batch *b = &played.batches[played.count++];
+	size_t length, head_length = (size_t)(put_head(head, none, item->batch->number) - head);
 	struct err_text why = {0};
 	const uint8_t *message;
-	uint8_t *room;
 
-	if (frame_decode(decoder, frame, item->length, &message, &b->length, &why) < 0)
+	*b = (struct batch){.due_ms = item->batch->time_ns / 1000000,
+			    .number = item->batch->number,
+			    .watermark_ns = item->batch->watermark_ns};
+	if (frame_decode(decoder, frame, item->length, &message, &length, &why) < 0)
 		errx(1, "%s", why.text);
-	room = malloc(FRAME_HEADROOM + b->length);
-	if (!room || b->length < 2 + STREAM_ID_SIZE || message[0] != 0x0a ||
-	    message[1] != STREAM_ID_SIZE)
-		errx(1, "a batch that does not begin with its stream");
-	b->message = room + FRAME_HEADROOM;
-	memcpy(b->message, message, b->length);
-	b->due_ms = item->batch->time_ns / 1000000;
-	b->number = item->batch->number;
+	if (length < head_length || memcmp(message, head, 2) ||
+	    memcmp(message + 2 + STREAM_ID_SIZE, head + 2 + STREAM_ID_SIZE,
+		   head_length - 2 - STREAM_ID_SIZE))
+		errx(1, "a batch that does not begin with its stream and its number");
+	b->length = length - head_length;
+	b->rest = malloc(b->length + 1);
+	if (!b->rest)
+		errx(1, "no memory");
+	memcpy(b->rest, message + head_length, b->length);
+	if (item->batch->process)
+		b->process = heapcast__batch__unpack(NULL, length, message);
 	played.events += item->batch->events ? item->batch->events->count : 0;
-	if (item->batch->process && !played.pid)
-		played.pid = item->batch->process->pid;
-	played.largest = b->length > played.largest ? b->length : played.largest;
+	if (b->process && !played.pid)
+		played.pid = b->process->process->pid;
+	length += HEAD_MAX + HOST_MAX;
+	played.largest = length > played.largest ? length : played.largest;
+}
+
+size_t played_put(size_t index, const uint8_t *stream, uint64_t number, char *host, uint8_t *to)
+{
+	const struct batch *b = &played.batches[index];
+	uint8_t *at;
+
+	if (b->process) {
+		Heapcast__Batch batch = *b->process;
+		Heapcast__Process process = *batch.process;
+
+		process.host = host;
+		batch.process = &process;
+		batch.stream.data = (uint8_t *)(uintptr_t)stream;
+		batch.number = number;
+		return heapcast__batch__pack(&batch, to);
+	}
+	at = put_head(to, stream, number);
+	memcpy(at, b->rest, b->length);
+	return (size_t)(at - to) + b->length;
+}
+
+/* No event that follows is older than the watermark, so none belongs before this mark. */
+size_t played_put_mark(size_t index, const uint8_t *stream, uint64_t number, uint64_t snapshot,
+		       uint64_t *ret_time_ns, uint8_t *to)
+{
+	uint64_t watermark = played.batches[index].watermark_ns;
+	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	Heapcast__Mark mark = HEAPCAST__MARK__INIT, *marks[] = {&mark};
+	char by[] = "collector";
+
+	*ret_time_ns = watermark ? watermark - 1 : 0;
+	mark.time_ns = *ret_time_ns;
+	mark.kind = HEAPCAST__MARK_KIND__MARK_SNAPSHOT;
+	mark.value = snapshot;
+	mark.by = by;
+	batch.stream = (ProtobufCBinaryData){STREAM_ID_SIZE, (uint8_t *)(uintptr_t)stream};
+	batch.incarnation = 1;
+	batch.number = number;
+	batch.time_ns = batch.watermark_ns = watermark;
+	batch.mark = marks;
+	batch.n_mark = 1;
+	return heapcast__batch__pack(&batch, to);
 }
 
 void played_load(const char *path)

@@ -3,11 +3,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A batch of the recording, decompressed; its stream's id is put in for each agent. */
+/* A batch of the recording, decompressed. Each agent puts its stream and its number before it. */
 struct batch {
-	uint8_t *message; /* behind FRAME_HEADROOM bytes */
-	size_t length;
-	uint64_t due_ms, number;
+	uint8_t *rest;			 /* the message behind stream, incarnation and number */
+	size_t length;			 /* of the rest */
+	struct Heapcast__Batch *process; /* with the process: unpacked, to put in another host */
+	uint64_t due_ms, number, watermark_ns;
 };
 
 extern struct played {
@@ -19,3 +20,10 @@ extern struct played {
 
 /* Ends the process with the reason if that is no recording of one agent, without gaps. */
 void played_load(const char *path);
+/* Writes a batch as `number` of this stream, on this host. Returns its length, at most
+ * played.largest. */
+size_t played_put(size_t index, const uint8_t *stream, uint64_t number, char *host, uint8_t *to);
+/* The same for a batch with nothing but the mark of a snapshot; it follows batch `index`.
+ * `ret_time_ns` receives the mark's time. */
+size_t played_put_mark(size_t index, const uint8_t *stream, uint64_t number, uint64_t snapshot,
+		       uint64_t *ret_time_ns, uint8_t *to);

@@ -15,6 +15,8 @@
  *     --for S         at most so long (default: until all streams have ended and are acknowledged)
  *     --stay          links stay when their streams have ended
  *
+ * Each agent has its own host (board-N), and carries out the order "snapshot".
+ *
  * Prints NAME VALUE lines:
  *
  *   found            agents that were asked for their stream
@@ -43,18 +45,28 @@
 #include "proto/message.h"
 #include "tests/bench/played.h"
 #include "tests/bench/player_options.h"
+#include "tests/bench/player_told.h"
 
 #define TICK_MS	      10
 #define AGAIN_MS      1000 /* after a link has ended */
 #define LAST_AGAIN_MS 300  /* while streams wait to be finished */
 #define IN_MAX	      (1u << 20)
 #define ADDRESS_FIRST 0x7f010001u
-#define LATENCIES     65536 /* classes of 1 ms */
+#define SNAPSHOTS_MAX 256 /* marks of an agent */
+#define HOST_TEXT     32
 
 struct sent {
 	struct sent *next;
 	uv_write_t write;
 	uint8_t data[];
+};
+
+/* A batch of an agent's stream. */
+struct numbered {
+	uint64_t sent_ms;
+	uint32_t bytes;	   /* as it was sent */
+	uint32_t index;	   /* of the recording's batch; of a mark: of the batch before it */
+	uint64_t snapshot; /* number of the snapshot that it is the mark of; 0: none */
 };
 
 enum state { AWAY, CONNECTING, LINKED };
@@ -66,19 +78,14 @@ struct agent {
 	uv_connect_t connect;
 	bool closing, greeted, asked, found, ended, refused, was_cut;
 	uint8_t id[STREAM_ID_SIZE], stream[STREAM_ID_SIZE];
-	uint64_t start_ms, again_ms, waits_since_ms;
+	uint64_t start_ms, again_ms, waits_since_ms, snapshots;
 	size_t next, acked; /* batches */
-	uint64_t *sent_ms;  /* of each batch; 0: not sent */
-	uint64_t kept;	    /* bytes that are not acknowledged */
-	uint32_t *bytes;    /* of each batch, as it was sent */
+	size_t made;	    /* batches that have a number; those before `next` were sent */
+	size_t played;	    /* of them, batches of the recording */
+	struct numbered *batches;
+	uint64_t kept; /* bytes that are not acknowledged */
 	struct buf in;
 };
-
-static struct {
-	unsigned found, ended, reconnects, refused;
-	uint64_t found_ms, events, waited_ms, waits, latencies, latency_most;
-	uint64_t latency[LATENCIES];
-} told;
 
 static uv_loop_t *loop;
 static uv_tcp_t listener;
@@ -127,27 +134,32 @@ static uint64_t age_ms(const struct agent *a)
 	return now > a->start_ms ? now - a->start_ms : 0;
 }
 
-static size_t due_count(const struct agent *a)
+/* Gives numbers to the batches of the recording that are due. */
+static void number_due(struct agent *a)
 {
-	size_t n = a->next;
+	for (; a->played < played.count &&
+	       (double)played.batches[a->played].due_ms <= (double)age_ms(a) * wanted.speed;
+	     a->played++)
+		a->batches[a->made++] = (struct numbered){.index = (uint32_t)a->played};
+}
 
-	while (n < played.count &&
-	       (double)played.batches[n].due_ms <= (double)age_ms(a) * wanted.speed)
-		n++;
-	return n;
+static void host_of(char host[HOST_TEXT], const struct agent *a)
+{
+	snprintf(host, HOST_TEXT, "board-%u", a->number);
 }
 
 static void greet(struct agent *a)
 {
 	static char version[] = "player", architecture[] = "x86_64", executable[] = "/usr/bin/app";
-	char host[32];
+	char host[HOST_TEXT];
 	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
 	Heapcast__Link link = HEAPCAST__LINK__INIT;
 	Heapcast__Hello hello = HEAPCAST__HELLO__INIT;
 	Heapcast__StreamState state = HEAPCAST__STREAM_STATE__INIT, *states[] = {&state};
 	uint8_t message[FRAME_HEADROOM + 512];
 
-	snprintf(host, sizeof(host), "board-%u", a->number);
+	host_of(host, a);
+	number_due(a);
 	hello.protocol = PROTOCOL_VERSION;
 	hello.id = (ProtobufCBinaryData){STREAM_ID_SIZE, a->id};
 	hello.host = host;
@@ -157,8 +169,8 @@ static void greet(struct agent *a)
 	state.stream = (ProtobufCBinaryData){STREAM_ID_SIZE, a->stream};
 	state.incarnation = 1;
 	state.first = 1;
-	state.next = due_count(a) + 1;
-	state.ended = state.next == played.count + 1;
+	state.next = a->made + 1;
+	state.ended = a->played == played.count;
 	state.executable = (ProtobufCBinaryData){sizeof(executable) - 1, (uint8_t *)executable};
 	state.pid = played.pid;
 	link.hello = &hello;
@@ -171,14 +183,19 @@ static void greet(struct agent *a)
 
 static void send_batch(struct agent *a)
 {
-	const struct batch *b = &played.batches[a->next];
-	uint64_t waited = a->waits_since_ms ? uv_now(loop) - a->waits_since_ms : 0;
+	struct numbered *b = &a->batches[a->next];
+	uint64_t waited = a->waits_since_ms ? uv_now(loop) - a->waits_since_ms : 0, time_ns;
+	uint8_t *to = scratch + FRAME_HEADROOM;
+	char host[HOST_TEXT];
+	size_t length;
 
-	memcpy(scratch + FRAME_HEADROOM, b->message, b->length);
-	memcpy(scratch + FRAME_HEADROOM + 2, a->stream, STREAM_ID_SIZE);
-	a->bytes[a->next] = (uint32_t)send_message(a, scratch + FRAME_HEADROOM, b->length);
-	a->sent_ms[a->next] = uv_now(loop);
-	a->kept += a->bytes[a->next];
+	host_of(host, a);
+	length = b->snapshot ? played_put_mark(b->index, a->stream, a->next + 1, b->snapshot,
+					       &time_ns, to)
+			     : played_put(b->index, a->stream, a->next + 1, host, to);
+	b->bytes = (uint32_t)send_message(a, to, length);
+	b->sent_ms = uv_now(loop);
+	a->kept += b->bytes;
 	a->next++;
 	told.waited_ms = waited > told.waited_ms ? waited : told.waited_ms;
 	told.waits += waited != 0;
@@ -187,17 +204,16 @@ static void send_batch(struct agent *a)
 
 static void send_due(struct agent *a)
 {
-	size_t due = due_count(a);
-
-	while (a->state == LINKED && a->next < due && a->kept <= wanted.window)
+	number_due(a);
+	while (a->state == LINKED && a->next < a->made && a->kept <= wanted.window)
 		send_batch(a);
-	if (wanted.cut_last && a->next == played.count && !a->was_cut) {
+	if (wanted.cut_last && a->next == a->made && a->played == played.count && !a->was_cut) {
 		a->was_cut = true;
 		hang_up(a);
 		a->again_ms = uv_now(loop) + LAST_AGAIN_MS;
 		return;
 	}
-	if (a->next < due && !a->waits_since_ms)
+	if (a->next < a->made && !a->waits_since_ms)
 		a->waits_since_ms = uv_now(loop);
 }
 
@@ -213,7 +229,7 @@ static void subscribed(struct agent *a, const Heapcast__Subscribe *s)
 		     a->acked, a->next + 1);
 	a->kept = 0;
 	for (size_t i = a->acked; i < a->next; i++)
-		a->kept += a->bytes[i];
+		a->kept += a->batches[i].bytes;
 	a->asked = true;
 	if (!a->found) {
 		told.found++;
@@ -231,20 +247,59 @@ static void acknowledged(struct agent *a, const Heapcast__Ack *ack)
 		errx(1, "agent %u: batch %llu was acknowledged, and never sent", a->number,
 		     (unsigned long long)ack->number);
 	for (; a->acked < ack->number; a->acked++) {
-		uint64_t took = uv_now(loop) - a->sent_ms[a->acked];
+		uint64_t took = uv_now(loop) - a->batches[a->acked].sent_ms;
 
-		a->kept -= a->bytes[a->acked];
-		told.latency[took < LATENCIES ? took : LATENCIES - 1]++;
-		told.latencies++;
-		told.latency_most = took > told.latency_most ? took : told.latency_most;
+		a->kept -= a->batches[a->acked].bytes;
+		told_acknowledged(took);
 	}
-	if (a->acked == played.count && !a->ended) {
+	if (a->played == played.count && a->acked == a->made && !a->ended) {
 		a->ended = true;
 		told.ended++;
 		told.events += played.events;
 		if (!wanted.stays)
 			hang_up(a);
 	}
+}
+
+static void reply(struct agent *a, Heapcast__Reply *answer)
+{
+	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	Heapcast__Link link = HEAPCAST__LINK__INIT;
+	uint8_t message[FRAME_HEADROOM + 512];
+
+	link.reply = &answer;
+	link.n_reply = 1;
+	batch.link = &link;
+	send_message(a, message + FRAME_HEADROOM,
+		     heapcast__batch__pack(&batch, message + FRAME_HEADROOM));
+}
+
+/* Carries out the order "snapshot"; others are refused. The mark lies behind what was sent, and
+ * what is recorded since goes on when it is due. */
+static void ordered(struct agent *a, const Heapcast__Control *order)
+{
+	Heapcast__Reply answer = HEAPCAST__REPLY__INIT;
+	uint8_t mark[1024];
+
+	answer.id = order->id;
+	if (order->action != HEAPCAST__ACTION__ACTION_SNAPSHOT)
+		answer.status = HEAPCAST__REPLY_STATUS__REPLY_NOT_ALLOWED;
+	else if (!a->played || a->next < a->made || a->ended)
+		answer.status = HEAPCAST__REPLY_STATUS__REPLY_NO_STREAM;
+	else if (a->snapshots == SNAPSHOTS_MAX)
+		answer.status = HEAPCAST__REPLY_STATUS__REPLY_TOO_MANY;
+	else {
+		answer.snapshot = ++a->snapshots;
+		answer.status = HEAPCAST__REPLY_STATUS__REPLY_DONE;
+		answer.streams = 1;
+		answer.mode = HEAPCAST__MODE__MODE_FULL;
+		a->batches[a->made++] = (struct numbered){.index = (uint32_t)a->played - 1,
+							  .snapshot = answer.snapshot};
+		played_put_mark(a->played - 1, a->stream, a->made, answer.snapshot, &answer.time_ns,
+				mark);
+		send_batch(a);
+	}
+	reply(a, &answer);
 }
 
 static void take_orders(struct agent *a)
@@ -266,6 +321,8 @@ static void take_orders(struct agent *a)
 			subscribed(a, order->subscribe);
 		if (order->ack)
 			acknowledged(a, order->ack);
+		if (order->control && a->state == LINKED)
+			ordered(a, order->control);
 		at += length;
 	}
 	buf_consume(&a->in, at);
@@ -452,32 +509,6 @@ static void on_tick(uv_timer_t *unused)
 		uv_stop(loop);
 }
 
-static uint64_t latency(double share)
-{
-	uint64_t seen = 0, ms = 0;
-
-	for (; ms < LATENCIES - 1; ms++) {
-		seen += told.latency[ms];
-		if ((double)seen >= share * (double)told.latencies)
-			break;
-	}
-	return ms;
-}
-
-static void report(void)
-{
-	printf("agents %u\nfound %u\nfound_seconds %.3f\nended %u\nrefused %u\nreconnects "
-	       "%u\nevents %llu\n",
-	       wanted.agents, told.found, (double)told.found_ms / 1000, told.ended, told.refused,
-	       told.reconnects, (unsigned long long)told.events);
-	printf("waits %llu\nwaited_ms_most %llu\n", (unsigned long long)told.waits,
-	       (unsigned long long)told.waited_ms);
-	printf("acknowledged_ms_median %llu\nacknowledged_ms_99 %llu\nacknowledged_ms_most %llu\n",
-	       (unsigned long long)latency(0.5), (unsigned long long)latency(0.99),
-	       (unsigned long long)told.latency_most);
-	printf("seconds %.3f\n", (double)(uv_now(loop) - began_ms) / 1000);
-}
-
 /* ---- the beginning ---- */
 
 static void make_agents(void)
@@ -489,9 +520,8 @@ static void make_agents(void)
 		a->number = i;
 		a->start_ms = began_ms + (uint64_t)(wanted.spread * 1000 * i / wanted.agents);
 		a->in.limit = IN_MAX;
-		a->sent_ms = calloc(played.count, sizeof(*a->sent_ms));
-		a->bytes = calloc(played.count, sizeof(*a->bytes));
-		if (!a->sent_ms || !a->bytes || getrandom(a->id, sizeof(a->id), 0) < 0 ||
+		a->batches = calloc(played.count + SNAPSHOTS_MAX, sizeof(*a->batches));
+		if (!a->batches || getrandom(a->id, sizeof(a->id), 0) < 0 ||
 		    getrandom(a->stream, sizeof(a->stream), 0) < 0)
 			errx(1, "no memory");
 	}
@@ -540,6 +570,6 @@ int main(int argc, char **argv)
 	uv_timer_init(loop, &timer);
 	uv_timer_start(&timer, on_tick, 0, TICK_MS);
 	uv_run(loop, UV_RUN_DEFAULT);
-	report();
+	told_report(wanted.agents, (double)(uv_now(loop) - began_ms) / 1000);
 	return told.ended == wanted.agents ? 0 : 1;
 }
