@@ -1,6 +1,7 @@
 /* An open-addressing hash table. map.h describes the interface. */
 #include "base/map.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,18 @@ static bool map_grow(struct map *m)
 {
 	return m->capacity ? rehash(m, m->capacity * 2, m->factor)
 			   : rehash(m, CAPACITY_LEAST, FIBONACCI);
+}
+
+bool map_reserve(struct map *m, size_t count)
+{
+	size_t capacity = m->capacity ? m->capacity : CAPACITY_LEAST;
+
+	while (capacity / 4 * 3 < count) {
+		if (capacity > SIZE_MAX / 2 / sizeof(*m->entries))
+			return false;
+		capacity *= 2;
+	}
+	return capacity == m->capacity || rehash(m, capacity, m->capacity ? m->factor : FIBONACCI);
 }
 
 /* Changes to a random factor. If memory is short, the map keeps the old one, slow but correct. */

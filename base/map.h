@@ -30,6 +30,11 @@ struct map {
 void map_done(struct map *m);
 void map_clear(struct map *m);
 /*
+ * Makes room for `count` keys in all, so that putting them moves nothing. Returns false if memory
+ * is short; the map is as before then.
+ */
+bool map_reserve(struct map *m, size_t count);
+/*
  * Returns the address of the value, or NULL if the key is absent. It is valid until the next put or
  * remove.
  */

@@ -88,10 +88,17 @@ int store_snapshot_ids(const struct store *store, struct stream_id **ret_ids, si
 		       struct err_text *err);
 bool stream_id_among(const struct stream_id *id, const struct stream_id *ids, size_t count);
 
+/* What whoever wrote a snapshot's recording knows of it, so that nobody has to read it for lists.
+ */
+struct snapshot_sums {
+	uint64_t events, batches, last_ns;
+	uint64_t in_use_bytes, in_use_blocks; /* as recording_sum_up counts them */
+};
+
 struct new_stream;
 /*
- * Makes the draft's recording durable under snapshot->name, and sets snapshot->stream. Returns
- * -EEXIST if the name is taken.
+ * Makes the draft's recording durable under snapshot->name, sets snapshot->stream, and adds the
+ * recording to the catalogue (`sums` NULL: it does not). Returns -EEXIST if the name is taken.
  */
 int store_snapshot_keep(struct store *store, struct new_stream *draft, struct snapshot *snapshot,
-			struct err_text *err);
+			const struct snapshot_sums *sums, struct err_text *err);

@@ -27,7 +27,10 @@ static struct {
 	uint32_t count;
 } unused = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static struct rows_block *rows_take_block(uint64_t first_row)
+/* Of the blocks of recordings that are closed, enough for those who open one after the other. */
+#define LEFT_AT_END 4
+
+struct rows_block *rows_take_block(uint64_t first_row)
 {
 	struct rows_block *block = NULL;
 
@@ -41,10 +44,10 @@ static struct rows_block *rows_take_block(uint64_t first_row)
 	return block;
 }
 
-static void leave_block(struct rows_block *block)
+static void leave_block(struct rows_block *block, uint32_t most)
 {
 	pthread_mutex_lock(&unused.mutex);
-	if (unused.count < SEALING_MAX && open_now + unused.count < open_blocks)
+	if (unused.count < most && open_now + unused.count < open_blocks)
 		unused.blocks[unused.count++] = take_ptr(block);
 	pthread_mutex_unlock(&unused.mutex);
 	block_free(block);
@@ -67,9 +70,9 @@ void rows_init(struct rows *rows)
 void rows_done(struct rows *rows)
 {
 	rows_settle(rows);
-	for (uint32_t i = rows->first_open; i < rows->slot_count; i++)
-		block_free(rows->slots[i].open);
 	open_now -= rows->slot_count - rows->first_open;
+	for (uint32_t i = rows->first_open; i < rows->slot_count; i++)
+		leave_block(rows->slots[i].open, LEFT_AT_END);
 	free(rows->slots);
 	late_updates_done(&rows->late);
 	buf_done(&rows->packed);
@@ -177,7 +180,7 @@ static int rows_collect(struct rows *rows)
 		slot->length = b->length;
 		r = r ? r : b->error;
 		open_now--;
-		leave_block(take_ptr(b->block));
+		leave_block(take_ptr(b->block), SEALING_MAX);
 		s->first = (s->first + 1) % SEALING_MAX;
 		s->count--;
 		s->begun--;

@@ -108,6 +108,9 @@ int rows_settle(struct rows *rows);
 int rows_wait(struct rows *rows);
 /* Writes the late updates in memory to the file. */
 int rows_write_late(struct rows *rows);
+/* Returns an empty block, if possible one that was used before: its memory is there. NULL if memory
+ * is short. */
+struct rows_block *rows_take_block(uint64_t first_row);
 /* Adds an open block from a saved state. Sealed blocks must have been added before. */
 int rows_restore(struct rows *rows, struct rows_block *block);
 int rows_restore_sealed(struct rows *rows, const struct rows_slot *slot);

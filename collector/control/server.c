@@ -16,7 +16,8 @@
 
 #define CLIENTS_MAX 64
 #define BACKLOG	    8
-#define UNREAD_MAX  (64u << 10)
+/* What a client has not read yet, at most: replies of 4,096 streams come at once. */
+#define UNREAD_MAX (2u << 20)
 /* timeout for the whole question, and later for the client to hang up */
 #define QUESTION_MS 5000
 

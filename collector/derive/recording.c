@@ -253,24 +253,37 @@ static int wake_block(struct recording *r, const struct row_block *block)
 	return 0;
 }
 
+/* Room for more live blocks is made as they come: the numbers are from a file. */
+#define WAKE_ROOM (1u << 20)
+
+static size_t count_in_use(const struct rows *rows)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < rows->slot_count && count < WAKE_ROOM; i++)
+		count += rows_in_use(rows, i);
+	return count < WAKE_ROOM ? count : WAKE_ROOM;
+}
+
 int recording_wake(struct recording *r)
 {
 	const struct block_limits limits = recording_limits(r);
-	struct rows_block *block;
+	struct rows_block *block = NULL; /* for sealed rows */
 	struct buf spare = {0};
 	int e = 0;
 
 	if (!r->asleep)
 		return 0;
-	block = block_new(0);
-	if (!block)
+	if (!map_reserve(&r->pairing.live, count_in_use(&r->rows)))
 		return -ENOMEM;
 	for (uint32_t i = 0; !e && i < r->rows.slot_count; i++) {
 		const struct rows_block *open = r->rows.slots[i].open;
 
 		if (!rows_in_use(&r->rows, i))
 			continue;
-		if (!open)
+		if (!open && !block && !(block = block_new(0)))
+			e = -ENOMEM;
+		else if (!open)
 			e = rows_read(&r->rows, i, ROWS_ADDRESS | ROWS_END, &limits, block, &spare,
 				      NULL);
 		if (!e)

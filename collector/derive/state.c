@@ -315,7 +315,7 @@ static void read_open(struct coder *c, struct recording *r)
 	}
 	if (!count)
 		return;
-	block = block_new(r->rows.count);
+	block = rows_take_block(r->rows.count);
 	if (!block) {
 		c->error = -ENOMEM;
 		return;

@@ -77,6 +77,8 @@ void nodes_renew(struct nodes *n)
 /* Indexes nodes that were read from a saved state. */
 static int index_all(struct nodes *n)
 {
+	if (!map_reserve(&n->index, n->count))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < n->count; i++) {
 		uint64_t key = nodes_hash(&n->list[i]), *number;
 		bool is_new = false;

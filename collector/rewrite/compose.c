@@ -344,3 +344,13 @@ uint64_t composer_events(const struct composer *c)
 {
 	return c->ledger.delivered;
 }
+
+uint64_t composer_batches(const struct composer *c)
+{
+	return c->number;
+}
+
+uint64_t composer_last_ns(const struct composer *c)
+{
+	return c->last_ns;
+}

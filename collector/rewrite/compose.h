@@ -118,3 +118,6 @@ int composer_note(struct composer *composer, const char *note);
 int composer_end(struct composer *composer, const Heapcast__End *end, struct err_text *err);
 
 uint64_t composer_events(const struct composer *composer);
+/* Batches that are written, and the latest time. */
+uint64_t composer_batches(const struct composer *composer);
+uint64_t composer_last_ns(const struct composer *composer);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/query.h"
+#include "collector/query/sweep/parallel.h"
 #include "collector/snapshot/state.h"
 #include "collector/catalogue/new_stream.h"
 #include "collector/catalogue/store.h"
@@ -17,41 +18,47 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-void look_end(struct snapshot_taking *t)
+static void look_close(struct look *look)
 {
-	view_free(t->view);
-	recording_close(t->recording);
-	t->view = NULL;
-	t->recording = NULL;
+	gathered_done(&look->gathered);
+	view_free(look->view);
+	recording_close(look->recording);
+	*look = (struct look){0};
 }
 
-static int look_open_stream(struct snapshot_taking *t, const struct snapshot_member *m,
-			    struct err_text *err)
+void look_end(struct snapshot_taking *t)
+{
+	look_close(&t->look);
+	t->waits = false;
+}
+
+static int look_open_stream(const struct snapshot_taking *t, struct look *look,
+			    const struct snapshot_member *m, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(t->store, &m->stream);
-	int r = path ? recording_open(path, NULL, NULL, &t->recording, err) : -ENOMEM;
+	int r = path ? recording_open(path, NULL, NULL, &look->recording, err) : -ENOMEM;
 
-	return r ? r : view_new(t->recording, NULL, &t->view, err);
+	return r ? r : view_new(look->recording, NULL, &look->view, err);
 }
 
 /*
  * Opens or refreshes the stream's recording. Returns 0 or a negative errno. If the recording could
- * not be opened, t->recording is NULL; the file of a stream that has just begun may be missing or
- * empty.
+ * not be opened, look->recording is NULL; the file of a stream that has just begun may be missing
+ * or empty.
  */
-static int look_again(struct snapshot_taking *t, const struct snapshot_member *m,
-		      struct err_text *err)
+static int look_again(const struct snapshot_taking *t, struct look *look,
+		      const struct snapshot_member *m, struct err_text *err)
 {
 	int r;
 
-	if (!t->recording) {
-		r = look_open_stream(t, m, err);
+	if (!look->recording) {
+		r = look_open_stream(t, look, m, err);
 		if (r < 0)
-			look_end(t);
+			look_close(look);
 		return r;
 	}
-	r = recording_refresh(t->recording, err);
-	return r > 0 ? view_refresh(t->view, err) : r;
+	r = recording_refresh(look->recording, err);
+	return r > 0 ? view_refresh(look->view, err) : r;
 }
 
 static bool has_marker(const struct recording *recording, const struct snapshot_member *m)
@@ -114,40 +121,104 @@ static void find_clock(const struct snapshot_taking *t, const struct place *plac
 	m->clock_offset_ns = (int64_t)(m->wall_ns - t->begun_wall_ns - m->clock_error_ns);
 }
 
-static int merge_stream(struct snapshot_taking *t, struct snapshot_member *m, struct err_text *err)
+static int merge_stream(struct snapshot_taking *t, struct look *look, struct snapshot_member *m,
+			struct err_text *err)
 {
 	int r = begin_merge(t, err);
 
-	look_describe(t->recording, m);
+	look_describe(look->recording, m);
 	if (!m->late)
 		find_clock(t, place_of(t, m), m);
 	if (!r)
-		r = merge_add(t->merge, t->view, place_of(t, m)->replied_ns, m, err);
-	look_end(t);
+		r = merge_add(t->merge, look->view, look->gathers ? &look->gathered : NULL,
+			      place_of(t, m)->replied_ns, m, err);
+	look_close(look);
 	if (r == 1)
 		begin_anew(t);
 	else if (!r)
 		place_of(t, m)->state = PLACE_IN;
-	return r < 0 ? r : 0;
+	return r;
 }
 
-int look_at_member(struct snapshot_taking *t, struct snapshot_member *m, struct err_text *err)
+/* ---- members at their markers ---- */
+
+/* Members that are looked at together. */
+struct looks {
+	struct snapshot_taking *taking;
+	const uint32_t *members;
+	struct look *list; /* parallel to `members` */
+	struct err_text *err;
+};
+
+static struct snapshot_member *member_of(const struct looks *l, unsigned part)
 {
-	struct err_text why = {0};
-	int r = look_again(t, m, &why);
+	return &l->taking->snapshot.members[l->members[part]];
+}
+
+/* Reads a stream, beside other threads. The result is judged in its turn. */
+static int look_ahead(void *context, unsigned part)
+{
+	const struct looks *l = context;
+	const struct snapshot_member *m = member_of(l, part);
+	struct look *look = &l->list[part];
+
+	look->error = look_again(l->taking, look, m, &look->why);
+	look->gathers = !look->error && is_stored(look->recording, m);
+	if (look->gathers)
+		look->error = merge_gather(look->view, m->time_ns, &look->gathered, &look->why);
+	return 0;
+}
+
+/* Returns 0, -EAGAIN if the stream must be waited for, -ECANCELED if the merge starts over, or
+ * another negative errno. */
+static int take_look(void *context, unsigned part)
+{
+	const struct looks *l = context;
+	struct snapshot_taking *t = l->taking;
+	struct snapshot_member *m = member_of(l, part);
+	struct look *look = &l->list[part];
+	int r = look->error;
 
 	if (r == -ENOMEM)
-		return err_set(err, r, "out of memory");
-	if (!r && is_stored(t->recording, m))
-		return merge_stream(t, m, err);
-	if ((!r || !t->recording) &&
-	    taking_ns(t) < place_of(t, m)->replied_ns + t->request->timeout_ns)
+		return err_set(l->err, r, "out of memory");
+	if (look->gathers) {
+		r = r ? err_set(l->err, r, "%s", err_get(&look->why, r))
+		      : merge_stream(t, look, m, l->err);
+		return r == 1 ? -ECANCELED : r;
+	}
+	if ((!r || !look->recording) &&
+	    taking_ns(t) < place_of(t, m)->replied_ns + t->request->timeout_ns) {
+		t->look = *look;
+		t->waits = true;
+		*look = (struct look){0};
 		return -EAGAIN;
-	look_end(t);
+	}
 	member_set_missing(t, m,
-			   r < 0 ? err_get(&why, r)
+			   r < 0 ? err_get(&look->why, r)
 				 : "what it sent has not come as far as its marker in time");
 	return 0;
+}
+
+int look_at_members(struct snapshot_taking *t, const uint32_t *members, unsigned count,
+		    struct err_text *err)
+{
+	struct looks looks = {.taking = t, .members = members, .err = err};
+	struct parallel_work work = {.context = &looks, .run = look_ahead, .merge = take_look};
+	int r;
+
+	/* While the first one is waited for, what others have would be read in vain. */
+	work.parts = t->waits ? 1 : count;
+	looks.list = calloc(work.parts, sizeof(*looks.list));
+	if (!looks.list)
+		return err_set(err, -ENOMEM, "out of memory");
+	looks.list[0] = t->look;
+	t->look = (struct look){0};
+	t->waits = false;
+	r = parallel_run(&work);
+	for (unsigned i = 0; i < work.parts; i++)
+		look_close(&looks.list[i]);
+	free(looks.list);
+	return r == -ECANCELED ? 0 : r;
 }
 
 /* ---- late ---- */
@@ -157,11 +228,11 @@ int look_at_member(struct snapshot_taking *t, struct snapshot_member *m, struct 
 static int find_late_time(const struct snapshot_taking *t, struct snapshot_member *m,
 			  struct place *place)
 {
-	const struct process_info *p = recording_process(t->recording);
+	const struct process_info *p = recording_process(t->look.recording);
 	bool later = t->begun_wall_ns < p->start_wall_ns;
 
 	m->time_ns = later ? 0 : t->begun_wall_ns - p->start_wall_ns;
-	if (!later && recording_watermark_ns(t->recording) > m->time_ns)
+	if (!later && recording_watermark_ns(t->look.recording) > m->time_ns)
 		return 1;
 	if ((later || p->ended) && !place->named)
 		place->state = PLACE_LEFT;
@@ -172,7 +243,7 @@ int look_at_late(struct snapshot_taking *t, struct snapshot_member *m, struct er
 {
 	struct place *place = place_of(t, m);
 	struct err_text why = {0};
-	int r = look_again(t, m, &why);
+	int r = look_again(t, &t->look, m, &why);
 
 	if (r == -ENOMEM)
 		return err_set(err, r, "out of memory");
@@ -185,8 +256,8 @@ int look_at_late(struct snapshot_taking *t, struct snapshot_member *m, struct er
 	m->late = true;
 	place->replied_ns = taking_ns(t);
 	place->order = t->replies++;
-	r = merge_stream(t, m, err);
-	if (!r && place->state == PLACE_IN)
+	r = merge_stream(t, &t->look, m, err);
+	if (!r)
 		free(take_ptr(m->missing));
-	return r;
+	return r < 0 ? r : 0;
 }

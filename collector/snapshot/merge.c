@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/saturated.h"
 #include "proto/columns.h"
 #include "proto/stack_columns.h"
 #include "collector/query/sums/in_use.h"
@@ -33,6 +34,8 @@ struct merge {
 	struct composer *composer;
 	bool exact;
 	uint32_t members;
+	uint64_t bytes; /* of all blocks, as recording_sum_up adds them */
+	double blocks;
 	uint64_t spread;       /* part of SPREAD_MAX that is used */
 	struct intern modules; /* by build id or path; the numbers are the composer's */
 	uint32_t module_count;
@@ -190,7 +193,10 @@ static int node_of(struct adding *a, uint32_t node, uint32_t *ret_node)
 static int merge_put_event(struct adding *a, uint32_t stack, uint64_t size, uint64_t weight)
 {
 	struct merge *m = a->merge;
+	uint64_t least = size ? size : 1;
 
+	add_most(&m->bytes, size && weight ? weight : size);
+	m->blocks += weight > least ? (double)weight / (double)least : 1;
 	return composer_event(m->composer,
 			      &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
 					      .thread = m->members,
@@ -227,6 +233,62 @@ static int take_blocks(void *context, const struct in_use_blocks *b)
 	m->spread += b->blocks;
 	for (uint64_t i = 0; !r && i < b->blocks; i++)
 		r = merge_put_event(a, stack, b->size, 0);
+	return r;
+}
+
+/* ---- gathering ---- */
+
+/* 32 MiB */
+#define GATHERED_MAX (1u << 20)
+
+void gathered_done(struct gathered *g)
+{
+	free(g->list);
+	*g = (struct gathered){0};
+}
+
+static int gather_blocks(void *context, const struct in_use_blocks *b)
+{
+	struct gathered *g = context;
+
+	if (g->count == GATHERED_MAX) {
+		g->too_many = true;
+		return 1;
+	}
+	if (array_reserve(&g->list, &g->capacity, (uint64_t)g->count + 1, sizeof(*g->list)) < 0)
+		return -ENOMEM;
+	g->list[g->count++] = *b;
+	return 0;
+}
+
+static int read_blocks(struct view *view, uint64_t at_ns,
+		       int (*take)(void *context, const struct in_use_blocks *blocks),
+		       void *context, struct usage *total, struct err_text *err)
+{
+	struct filter filter;
+	int r;
+
+	filter_init(&filter);
+	r = query_in_use(view, &filter, at_ns, take, context, total, err);
+	filter_done(&filter);
+	return r;
+}
+
+int merge_gather(struct view *view, uint64_t at_ns, struct gathered *g, struct err_text *err)
+{
+	int r;
+
+	*g = (struct gathered){0};
+	r = read_blocks(view, at_ns, gather_blocks, g, &g->total, err);
+	return r == 1 ? 0 : r;
+}
+
+static int take_gathered(struct adding *a, const struct gathered *g)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < g->count; i++)
+		r = take_blocks(a, &g->list[i]);
 	return r;
 }
 
@@ -269,14 +331,14 @@ static int not_asked_for(int error)
 	return error == -EINVAL ? -EBADMSG : error;
 }
 
-int merge_add(struct merge *m, struct view *view, uint64_t time_ns, struct snapshot_member *member,
-	      struct err_text *err)
+int merge_add(struct merge *m, struct view *view, const struct gathered *gathered, uint64_t time_ns,
+	      struct snapshot_member *member, struct err_text *err)
 {
+	bool is_gathered = gathered && !gathered->too_many;
 	const struct recording *recording = view_recording(view);
 	cleanup(adding_done) struct adding a = {
 		.merge = m, .recording = recording, .time_ns = time_ns};
-	struct usage total = {0};
-	struct filter filter;
+	struct usage total = is_gathered ? gathered->total : (struct usage){0};
 	int r = define_thread(m, member);
 
 	a.node_of = calloc((size_t)recording_nodes(recording) + 1, sizeof(*a.node_of));
@@ -284,10 +346,10 @@ int merge_add(struct merge *m, struct view *view, uint64_t time_ns, struct snaps
 	if (!r && (!a.node_of || !a.module_of))
 		r = err_set(err, -ENOMEM, "out of memory");
 	find_build_id(recording, member);
-	filter_init(&filter);
-	if (!r)
-		r = query_in_use(view, &filter, member->time_ns, take_blocks, &a, &total, err);
-	filter_done(&filter);
+	if (!r && is_gathered)
+		r = take_gathered(&a, gathered);
+	else if (!r)
+		r = read_blocks(view, member->time_ns, take_blocks, &a, &total, err);
 	member->blocks = total.blocks;
 	member->bytes = total.bytes;
 	member->samples = total.samples;
@@ -299,11 +361,20 @@ int merge_add(struct merge *m, struct view *view, uint64_t time_ns, struct snaps
 	return not_asked_for(r);
 }
 
-int merge_end(struct merge *m, uint64_t time_ns, struct err_text *err)
+int merge_end(struct merge *m, uint64_t time_ns, struct snapshot_sums *ret_sums,
+	      struct err_text *err)
 {
 	Heapcast__End end = HEAPCAST__END__INIT;
+	int r;
 
 	end.time_ns = time_ns;
 	end.kind = HEAPCAST__END_KIND__END_DETACHED;
-	return not_asked_for(composer_end(m->composer, &end, err));
+	r = composer_end(m->composer, &end, err);
+	if (!r && ret_sums)
+		*ret_sums = (struct snapshot_sums){.events = composer_events(m->composer),
+						   .batches = composer_batches(m->composer),
+						   .last_ns = composer_last_ns(m->composer),
+						   .in_use_bytes = m->bytes,
+						   .in_use_blocks = (uint64_t)(m->blocks + 0.5)};
+	return not_asked_for(r);
 }

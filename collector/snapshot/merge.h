@@ -8,10 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/query/query.h"
+#include "collector/query/sums/in_use.h"
 #include "collector/recording/stream_id.h"
 
 struct err_text;
 struct snapshot_member;
+struct snapshot_sums;
 struct merge;
 struct stream_id;
 struct view;
@@ -24,10 +27,26 @@ int merge_new(int fd, const struct stream_id *id, const char *name, uint64_t wal
 	      struct merge **ret_merge, struct err_text *err);
 void merge_free(struct merge *merge);
 /*
- * Adds what was in use at the member's marker, and fills in its build id and figures. `time_ns` is
- * its time in the merged recording and never descends. Returns 1 if the member has sampled blocks
- * but the merge is exact; the caller starts over with one that is not.
+ * What a stream has in use at its marker, read ahead of its turn. Several threads may each read
+ * another stream.
  */
-int merge_add(struct merge *merge, struct view *view, uint64_t time_ns,
-	      struct snapshot_member *member, struct err_text *err);
-int merge_end(struct merge *merge, uint64_t time_ns, struct err_text *err);
+struct gathered {
+	struct in_use_blocks *list;
+	uint32_t count, capacity;
+	bool too_many; /* for this memory: the merge reads them itself */
+	struct usage total;
+};
+int merge_gather(struct view *view, uint64_t at_ns, struct gathered *gathered,
+		 struct err_text *err);
+void gathered_done(struct gathered *gathered);
+/*
+ * Adds what was in use at the member's marker, and fills in its build id and figures. `gathered` is
+ * of this view and marker; NULL: it is read now. `time_ns` is the member's time in the merged
+ * recording and never descends. Returns 1 if the member has sampled blocks but the merge is exact;
+ * the caller starts over with one that is not.
+ */
+int merge_add(struct merge *merge, struct view *view, const struct gathered *gathered,
+	      uint64_t time_ns, struct snapshot_member *member, struct err_text *err);
+/* `ret_sums` may be NULL. */
+int merge_end(struct merge *merge, uint64_t time_ns, struct snapshot_sums *ret_sums,
+	      struct err_text *err);

@@ -17,7 +17,8 @@
  * time and had not died by then. No older event follows once the stream's watermark is beyond the
  * marker, so the result does not depend on when the stream is read.
  *
- * One stream is open at a time, so memory does not grow with their number.
+ * Streams are read by several threads, ahead of their turn, and merged in the order of the replies.
+ * At most twice as many are open as there are threads, so memory does not grow with their number.
  */
 #include "collector/catalogue/snapshots.h"
 

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
 #include "collector/snapshot/ask.h"
@@ -26,6 +27,16 @@ struct place {
 	uint32_t order;	     /* its reply's number in the order of arrival */
 };
 
+/* A stream that is being read. */
+struct look {
+	struct recording *recording; /* NULL: it could not be opened */
+	struct view *view;
+	struct gathered gathered;
+	bool gathers; /* it is stored beyond its marker, and `gathered` was tried */
+	int error;
+	struct err_text why;
+};
+
 struct snapshot_taking {
 	const struct snapshot_request *request;
 	struct store *store;
@@ -41,9 +52,9 @@ struct snapshot_taking {
 	uint64_t looked_ns;	/* when late streams were looked at last */
 	struct new_stream *draft;
 	struct merge *merge;
-	bool sampled;		     /* a member has sampled blocks */
-	struct recording *recording; /* the recording that is being read */
-	struct view *view;
+	bool sampled;	  /* a member has sampled blocks */
+	struct look look; /* at the member that is waited for */
+	bool waits;	  /* there is one */
 };
 
 /* Defined in members.c. members_list finds the members; members_find_name, the snapshot's name. */
@@ -58,11 +69,12 @@ void member_set_missing(struct snapshot_taking *taking, struct snapshot_member *
 			const char *why);
 
 /*
- * Defined in look.c. Merges what a member has at its marker, or records why it is missing, and
- * returns 0. Returns -EAGAIN if the stream is not stored that far.
+ * Defined in look.c. Merges what members have at their markers, in this order, or records why they
+ * are missing, and returns 0. Several threads read them; at most twice as many streams are open.
+ * Returns -EAGAIN if one is not stored that far; those before it are done.
  */
-int look_at_member(struct snapshot_taking *taking, struct snapshot_member *member,
-		   struct err_text *err);
+int look_at_members(struct snapshot_taking *taking, const uint32_t *members, unsigned count,
+		    struct err_text *err);
 /* Looks at a stream that may join late. Returns 0, also if it can't join yet. */
 int look_at_late(struct snapshot_taking *taking, struct snapshot_member *member,
 		 struct err_text *err);

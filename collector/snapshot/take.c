@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/snapshot/state.h"
 #include "collector/catalogue/new_stream.h"
@@ -149,18 +150,41 @@ static int read_replies(struct snapshot_taking *t, struct err_text *err)
 	return 0;
 }
 
-/*
- * Returns the marked member that replied first. Events in the merged recording follow that order.
- */
-static struct snapshot_member *next_marked(struct snapshot_taking *t)
-{
-	struct snapshot_member *next = NULL;
+/* ---- markers ---- */
 
+#define LOOKED_AT_ONCE 64 /* members of a step */
+
+struct marked {
+	uint32_t order, member;
+};
+
+static int by_order(const void *a, const void *b)
+{
+	const struct marked *x = a, *y = b;
+
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/*
+ * Finds the marked members that replied first. Events in the merged recording follow that order.
+ * Returns their number, or -ENOMEM.
+ */
+static int find_marked(const struct snapshot_taking *t, uint32_t members[LOOKED_AT_ONCE])
+{
+	cleanup(cleanup_free) struct marked *marked =
+		calloc(t->snapshot.count + 1, sizeof(*marked));
+	unsigned count = 0;
+
+	if (!marked)
+		return -ENOMEM;
 	for (size_t i = 0; i < t->snapshot.count; i++)
-		if (t->places[i].state == PLACE_MARKED &&
-		    (!next || t->places[i].order < place_of(t, next)->order))
-			next = &t->snapshot.members[i];
-	return next;
+		if (t->places[i].state == PLACE_MARKED)
+			marked[count++] = (struct marked){t->places[i].order, (uint32_t)i};
+	qsort(marked, count, sizeof(*marked), by_order);
+	count = count < LOOKED_AT_ONCE ? count : LOOKED_AT_ONCE;
+	for (unsigned i = 0; i < count; i++)
+		members[i] = marked[i].member;
+	return (int)count;
 }
 
 /* ---- who joins late ---- */
@@ -229,6 +253,7 @@ static void sort_members(struct snapshot_taking *t)
 
 static int take_keep(struct snapshot_taking *t, struct err_text *err)
 {
+	struct snapshot_sums sums;
 	int r;
 
 	sort_members(t);
@@ -237,22 +262,24 @@ static int take_keep(struct snapshot_taking *t, struct err_text *err)
 			err, -ENODATA,
 			"there is nobody to take a snapshot of: no stream that was asked has "
 			"answered with its marker");
-	r = merge_end(t->merge, t->snapshot.took_ns, err);
+	r = merge_end(t->merge, t->snapshot.took_ns, &sums, err);
 	if (!r)
-		r = store_snapshot_keep(t->store, t->draft, &t->snapshot, err);
+		r = store_snapshot_keep(t->store, t->draft, &t->snapshot, &sums, err);
 	return r ? r : 1;
 }
 
 int snapshot_take_step(struct snapshot_taking *t, struct err_text *err)
 {
-	struct snapshot_member *m;
-	int r = t->answered ? 0 : read_replies(t, err);
+	uint32_t members[LOOKED_AT_ONCE];
+	int count, r = t->answered ? 0 : read_replies(t, err);
 
 	if (r < 0)
 		return r;
-	m = next_marked(t);
-	if (m)
-		return look_at_member(t, m, err);
+	count = find_marked(t, members);
+	if (count < 0)
+		return err_set(err, count, "out of memory");
+	if (count)
+		return look_at_members(t, members, (unsigned)count, err);
 	r = t->answered ? take_late(t, err) : -EAGAIN;
 	return r == 1 ? take_keep(t, err) : r;
 }

@@ -38,8 +38,8 @@ static void *kept(void *block, unsigned site)
 		return kept(malloc(size), n);
 #define TEN(n)                                                                                     \
 	ONE(n + 0)                                                                                 \
-	ONE(n + 1) ONE(n + 2) ONE(n + 3) ONE(n + 4) ONE(n + 5) ONE(n + 6) ONE(n + 7) ONE(n + 8)    \
-		ONE(n + 9)
+	ONE(n + 1)                                                                                 \
+	ONE(n + 2) ONE(n + 3) ONE(n + 4) ONE(n + 5) ONE(n + 6) ONE(n + 7) ONE(n + 8) ONE(n + 9)
 #define HUNDRED(n)                                                                                 \
 	TEN(n + 0)                                                                                 \
 	TEN(n + 10)                                                                                \

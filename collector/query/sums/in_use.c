@@ -14,7 +14,8 @@
 #include "base/ban.h"
 
 /* Maximum number of distinct (stack, size) pairs counted at a time; they take 16 MiB. */
-#define KINDS_MAX (3u << 18)
+#define KINDS_MAX   (3u << 18)
+#define KINDS_FIRST 4096 /* for which there is room at once */
 
 struct gathering {
 	struct map counts; /* stack << 32 | size -> blocks */
@@ -89,7 +90,9 @@ int query_in_use(struct view *view, const struct filter *filter, uint64_t at_ns,
 	r = matcher_init(&m, view, &alive, err);
 	if (r < 0)
 		return r;
-	r = sweep_in_order(&m, ROWS_SIZE | ROWS_STACK | ROWS_WEIGHT, take_rows, &g, err);
+	r = map_reserve(&g.counts, KINDS_FIRST) ? 0 : -ENOMEM;
+	if (!r)
+		r = sweep_in_order(&m, ROWS_SIZE | ROWS_STACK | ROWS_WEIGHT, take_rows, &g, err);
 	if (!r)
 		r = in_use_hand_over(&g);
 	if (!r && ret_total)

@@ -171,6 +171,28 @@ static void grows_with_addresses(void **state)
 	map_done(&m);
 }
 
+/* Room is made once, and what was there stays. */
+static void room_is_reserved(void **state)
+{
+	const struct map_entry *entries;
+	struct map m = {0};
+
+	(void)state;
+	assert_true(map_reserve(&m, 0));
+	*map_put(&m, 7, NULL) = 8;
+	assert_true(map_reserve(&m, 10000));
+	assert_int_equal(*map_get(&m, 7), 8);
+	entries = m.entries;
+	for (uint64_t i = 0; i < 10000; i++)
+		*map_put(&m, i * 16, NULL) = i;
+	assert_true(map_reserve(&m, 5000));
+	assert_ptr_equal(m.entries, entries);
+	assert_false(map_reserve(&m, SIZE_MAX / 2));
+	assert_int_equal(m.count, 10001);
+	assert_int_equal(*map_get(&m, 7), 8);
+	map_done(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +201,7 @@ int main(void)
 		cmocka_unit_test(empty_map_answers),
 		cmocka_unit_test(the_reserved_key_is_refused),
 		cmocka_unit_test(grows_with_addresses),
+		cmocka_unit_test(room_is_reserved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

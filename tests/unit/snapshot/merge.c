@@ -14,9 +14,11 @@
 #include "collector/rewrite/compose.h"
 #include "collector/catalogue/snapshots.h"
 #include "collector/columns/row_block.h"
+#include "collector/derive/recording_parts.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/stream_id.h"
+#include "collector/recording/totals.h"
 #include "tests/unit/query/recording.h"
 #include "tests/unit/temporary.h"
 
@@ -128,12 +130,50 @@ static void close_parts(struct part *parts)
 		test_close(&parts[i].of);
 }
 
+/* Every other part is read ahead of its turn. */
+static int merge_part(struct merge *merge, struct part *part, unsigned number, struct err_text *err)
+{
+	struct gathered gathered = {0};
+	int r;
+
+	if (number % 2)
+		assert_int_equal(merge_gather(part->of.view, part->member.time_ns, &gathered, err),
+				 0);
+	r = merge_add(merge, part->of.view, number % 2 ? &gathered : NULL, 1000 * number,
+		      &part->member, err);
+	gathered_done(&gathered);
+	return r;
+}
+
+/* What the merge says of its recording is what whoever reads it finds. */
+static void assert_sums(const struct snapshot_sums *sums, const struct stream_id *id,
+			const char *path)
+{
+	struct totals totals = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	assert_true(fd >= 0 && !fstat(fd, &st));
+	assert_int_equal(totals_scan(&totals, id, fd, (uint64_t)st.st_size, NULL), 0);
+	assert_int_equal(recording_sum_up_of(path, &totals, NULL), 0);
+	assert_int_equal(sums->events, totals.events);
+	assert_int_equal(sums->batches + 1, totals.position.next);
+	assert_int_equal(sums->last_ns, totals.last_ns);
+	assert_int_equal(sums->in_use_bytes, totals.in_use_bytes);
+	assert_int_equal(sums->in_use_blocks, totals.in_use_blocks);
+	assert_int_equal(totals.summed_bytes, st.st_size);
+	assert_string_equal(totals.incomplete, "");
+	totals_done(&totals);
+	close(fd);
+}
+
 /* 1: as merge_add. */
 static int merge_parts(struct part *parts, bool exact, struct test_recording *ret)
 {
 	struct symbols_options options = {0};
 	struct stream_id id = {{77}};
 	struct err_text err = {0};
+	struct snapshot_sums sums;
 	struct merge *merge;
 	char path[128];
 	int fd, r = 0;
@@ -143,10 +183,10 @@ static int merge_parts(struct part *parts, bool exact, struct test_recording *re
 	assert_true(fd >= 0);
 	assert_int_equal(merge_new(fd, &id, "test", 1, exact, &merge, &err), 0);
 	for (unsigned i = 0; !r && i < PARTS; i++)
-		r = merge_add(merge, parts[i].of.view, 1000 * i, &parts[i].member, &err);
+		r = merge_part(merge, &parts[i], i, &err);
 	assert_true(r >= 0);
 	if (!r)
-		assert_int_equal(merge_end(merge, 1000 * PARTS, &err), 0);
+		assert_int_equal(merge_end(merge, 1000 * PARTS, &sums, &err), 0);
 	merge_free(merge);
 	close(fd);
 	if (r)
@@ -155,6 +195,7 @@ static int merge_parts(struct part *parts, bool exact, struct test_recording *re
 	assert_int_equal(symbols_new(&options, &ret->symbols, &err), 0);
 	assert_int_equal(view_new(ret->recording, ret->symbols, &ret->view, &err), 0);
 	assert_true(recording_adds_up(ret->recording, &err));
+	assert_sums(&sums, &id, path);
 	return 0;
 }
 
@@ -307,9 +348,9 @@ static void beyond_telling(void **state)
 		fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		assert_true(fd >= 0);
 		assert_int_equal(merge_new(fd, &id, "test", 1, exact, &merge, NULL), 0);
-		assert_int_equal(merge_add(merge, t.view, 0, &member, NULL), 0);
+		assert_int_equal(merge_add(merge, t.view, NULL, 0, &member, NULL), 0);
 		assert_int_equal(member.blocks, blocks);
-		assert_int_equal(merge_end(merge, 1, NULL), 0);
+		assert_int_equal(merge_end(merge, 1, NULL, NULL), 0);
 		merge_free(merge);
 		close(fd);
 		assert_int_equal(recording_open(path, NULL, NULL, &merged.recording, NULL), 0);

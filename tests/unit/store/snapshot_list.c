@@ -344,7 +344,7 @@ static void kept_and_removed(void **state)
 	assert_int_equal(new_stream_new(store, &draft, NULL), 0);
 	id = *new_stream_id(draft);
 	recording = stream_recording_path(store, &id);
-	assert_int_equal(store_snapshot_keep(store, draft, &s, NULL), 0);
+	assert_int_equal(store_snapshot_keep(store, draft, &s, NULL, NULL), 0);
 	assert_memory_equal(&s.stream, &id, sizeof(id));
 	new_stream_free(draft);
 	assert_int_equal(access(recording, F_OK), 0);
@@ -353,7 +353,7 @@ static void kept_and_removed(void **state)
 	snapshot_done(&one);
 	/* One that cannot be kept leaves no stream. */
 	assert_int_equal(new_stream_new(store, &draft, NULL), 0);
-	assert_int_equal(store_snapshot_keep(store, draft, &s, NULL), -EEXIST);
+	assert_int_equal(store_snapshot_keep(store, draft, &s, NULL, NULL), -EEXIST);
 	new_stream_free(draft);
 	assert_int_equal(store_snapshot_remove(store, "kept", NULL), 0);
 	assert_int_equal(access(recording, F_OK), -1);

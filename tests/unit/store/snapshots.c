@@ -92,7 +92,7 @@ static int put(const char *name, struct err_text *err)
 	snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
 	assert_int_equal(new_stream_new(store, &draft, err), 0);
 	write_recording(draft);
-	r = store_snapshot_keep(store, draft, &snapshot, err);
+	r = store_snapshot_keep(store, draft, &snapshot, NULL, err);
 	new_stream_free(draft);
 	return r;
 }
