@@ -144,11 +144,23 @@ int block_add_weights(struct rows_block *b)
 	return 0;
 }
 
+/* Neighbours are compared with each other first, so that processors need not wait for each. */
 static void measure(const uint64_t *values, uint32_t count, uint64_t *ret_min, uint64_t *ret_max)
 {
 	uint64_t min = UINT64_MAX, max = 0;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (; i + 4 <= count; i += 4) {
+		uint64_t a = values[i], b = values[i + 1], c = values[i + 2], d = values[i + 3];
+		uint64_t low = a < b ? a : b, lower = c < d ? c : d;
+		uint64_t high = a < b ? b : a, higher = c < d ? d : c;
+
+		low = lower < low ? lower : low;
+		high = higher > high ? higher : high;
+		min = low < min ? low : min;
+		max = high > max ? high : max;
+	}
+	for (; i < count; i++) {
 		min = values[i] < min ? values[i] : min;
 		max = values[i] > max ? values[i] : max;
 	}

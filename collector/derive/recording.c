@@ -237,12 +237,17 @@ struct block_limits recording_limits(const struct recording *r)
 				     r->rows.count};
 }
 
+/* The map exceeds the nearest cache, so slots are prefetched so many rows ahead. */
+#define WAKE_AHEAD 16
+
 /* Enters the rows in use into the map of live addresses. */
 static int wake_block(struct recording *r, const struct row_block *block)
 {
 	for (uint32_t i = 0; i < block->count; i++) {
 		uint64_t *live;
 
+		if (i + WAKE_AHEAD < block->count)
+			map_prefetch(&r->pairing.live, block->address[i + WAKE_AHEAD]);
 		if (block->end[i] != BLOCK_IN_USE)
 			continue;
 		live = map_put(&r->pairing.live, block->address[i], NULL);

@@ -16,6 +16,7 @@
 /* Maximum number of distinct (stack, size) pairs counted at a time; they take 16 MiB. */
 #define KINDS_MAX   (3u << 18)
 #define KINDS_FIRST 4096 /* for which there is room at once */
+#define FETCH_AHEAD 16	 /* slots of the map are prefetched so many rows ahead */
 
 struct gathering {
 	struct map counts; /* stack << 32 | size -> blocks */
@@ -40,6 +41,11 @@ static int in_use_hand_over(struct gathering *g)
 	return r;
 }
 
+static uint64_t kind_of(uint32_t stack, uint64_t size)
+{
+	return (uint64_t)stack << 32 | size;
+}
+
 static int in_use_add(struct gathering *g, const struct in_use_blocks *blocks)
 {
 	uint64_t *count;
@@ -49,7 +55,7 @@ static int in_use_add(struct gathering *g, const struct in_use_blocks *blocks)
 		return g->take(g->context, blocks);
 	if (g->counts.count >= KINDS_MAX)
 		r = in_use_hand_over(g);
-	count = map_put(&g->counts, (uint64_t)blocks->stack << 32 | blocks->size, NULL);
+	count = map_put(&g->counts, kind_of(blocks->stack, blocks->size), NULL);
 	if (!count)
 		return -ENOMEM;
 	*count += blocks->blocks;
@@ -66,6 +72,11 @@ static int take_rows(void *context, const struct row_block *block, const struct 
 		uint64_t weight = row_weight(block, i);
 		bool sampled = !block->exact && tally_is_sampled(block->size[i], weight);
 
+		if (k + FETCH_AHEAD < rows->count) {
+			uint32_t next = row_at(rows, k + FETCH_AHEAD);
+
+			map_prefetch(&g->counts, kind_of(block->stack[next], block->size[next]));
+		}
 		tally_add_row(&g->total, block, i);
 		r = in_use_add(g, &(struct in_use_blocks){
 					  .stack = block->stack[i],
