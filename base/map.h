@@ -60,6 +60,22 @@ static inline void map_prefetch(const struct map *m, uint64_t key)
  * `*ret_new` to true. `ret_new` may be NULL.
  */
 uint64_t *map_put(struct map *m, uint64_t key, bool *ret_new);
+/* The same, inlined where the home slot is free or has the key. */
+static inline uint64_t *map_put_inline(struct map *m, uint64_t key, bool *ret_new)
+{
+	struct map_entry *e = m->capacity ? &m->entries[map_home(m, key)] : NULL;
+	bool is_free = e && e->key == MAP_NO_KEY && m->count < m->capacity / 4 * 3;
+
+	if (key == MAP_NO_KEY || !(is_free || (e && e->key == key)))
+		return map_put(m, key, ret_new);
+	if (ret_new)
+		*ret_new = is_free;
+	if (is_free) {
+		*e = (struct map_entry){.key = key};
+		m->count++;
+	}
+	return &e->value;
+}
 /*
  * Returns true if the key was present, and stores its value in `*ret_value`. `ret_value` may be
  * NULL.

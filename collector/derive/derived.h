@@ -23,7 +23,8 @@
 
 struct recording;
 
-#define DERIVED_CHUNK (1u << 20)
+/* So much at most is read again, to see that a state fits a recording that has grown since. */
+#define DERIVED_CHUNK (64u << 10)
 
 struct derived {
 	char *folder;	     /* NULL: the recording is a single file, and nothing is kept */

@@ -250,7 +250,7 @@ static int wake_block(struct recording *r, const struct row_block *block)
 			map_prefetch(&r->pairing.live, block->address[i + WAKE_AHEAD]);
 		if (block->end[i] != BLOCK_IN_USE)
 			continue;
-		live = map_put(&r->pairing.live, block->address[i], NULL);
+		live = map_put_inline(&r->pairing.live, block->address[i], NULL);
 		if (!live)
 			return block->address[i] == MAP_NO_KEY ? -EBADMSG : -ENOMEM;
 		*live = block->first_row + i;

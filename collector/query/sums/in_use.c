@@ -2,7 +2,9 @@
 #include "collector/query/sums/in_use.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "collector/columns/row_block.h"
@@ -10,25 +12,54 @@
 #include "collector/query/sweep/sweep.h"
 #include "collector/query/sweep/tally.h"
 #include "collector/query/match/view.h"
+#include "collector/recording/recording.h"
 
 #include "base/ban.h"
 
-/* Maximum number of distinct (stack, size) pairs counted at a time; they take 16 MiB. */
-#define KINDS_MAX   (3u << 18)
-#define KINDS_FIRST 4096 /* for which there is room at once */
-#define FETCH_AHEAD 16	 /* slots of the map are prefetched so many rows ahead */
+/* Maximum number of distinct (stack, size) pairs counted at a time; they take 18 MiB. */
+#define KINDS_MAX (3u << 18)
+/* Sizes of a stack that are looked for one after the other. The others are in a map. */
+#define SIZES_MAX 16
+
+/* Blocks of one stack and size. */
+struct kind {
+	uint64_t blocks;
+	uint32_t stack, size;
+	uint32_t next; /* another size of the stack, plus 1; 0: none */
+};
 
 struct gathering {
-	struct map counts; /* stack << 32 | size -> blocks */
+	uint32_t *first; /* by stack: its first kind, plus 1 */
+	uint32_t stacks;
+	struct kind *kinds;
+	uint32_t kind_count, kinds_capacity;
+	struct map counts; /* of further sizes: stack << 32 | size -> blocks */
 	int (*take)(void *context, const struct in_use_blocks *blocks);
 	void *context;
 	struct tally total;
 };
 
+static void gathering_done(struct gathering *g)
+{
+	free(g->first);
+	free(g->kinds);
+	map_done(&g->counts);
+}
+
 static int in_use_hand_over(struct gathering *g)
 {
 	int r = 0;
 
+	for (uint32_t i = 0; i < g->kind_count; i++) {
+		const struct kind *kind = &g->kinds[i];
+
+		g->first[kind->stack] = 0;
+		if (!r)
+			r = g->take(g->context, &(struct in_use_blocks){.stack = kind->stack,
+									.size = kind->size,
+									.blocks = kind->blocks});
+	}
+	g->kind_count = 0;
 	map_each(&g->counts, kind)
 	{
 		if (!r)
@@ -37,29 +68,59 @@ static int in_use_hand_over(struct gathering *g)
 							    .size = (uint32_t)kind->key,
 							    .blocks = kind->value});
 	}
-	map_clear(&g->counts);
+	if (g->counts.count)
+		map_clear(&g->counts);
 	return r;
 }
 
-static uint64_t kind_of(uint32_t stack, uint64_t size)
+static int add_kind(struct gathering *g, const struct kind *kind)
 {
-	return (uint64_t)stack << 32 | size;
+	if (array_reserve(&g->kinds, &g->kinds_capacity, (uint64_t)g->kind_count + 1,
+			  sizeof(*g->kinds)) < 0)
+		return -ENOMEM;
+	g->kinds[g->kind_count] = *kind;
+	g->kinds[g->kind_count].next = g->first[kind->stack];
+	g->first[kind->stack] = ++g->kind_count;
+	return 0;
+}
+
+static int add_further(struct gathering *g, const struct kind *kind)
+{
+	uint64_t *count = map_put(&g->counts, (uint64_t)kind->stack << 32 | kind->size, NULL);
+
+	if (!count)
+		return -ENOMEM;
+	*count += kind->blocks;
+	return 0;
+}
+
+static int count_kind(struct gathering *g, const struct kind *kind)
+{
+	unsigned sizes = 0;
+	int r = 0;
+
+	for (uint32_t n = g->first[kind->stack]; n; n = g->kinds[n - 1].next, sizes++) {
+		if (g->kinds[n - 1].size != kind->size)
+			continue;
+		g->kinds[n - 1].blocks += kind->blocks;
+		return 0;
+	}
+	if (g->kind_count + g->counts.count >= KINDS_MAX) {
+		r = in_use_hand_over(g);
+		sizes = 0;
+	}
+	if (r)
+		return r;
+	return sizes < SIZES_MAX ? add_kind(g, kind) : add_further(g, kind);
 }
 
 static int in_use_add(struct gathering *g, const struct in_use_blocks *blocks)
 {
-	uint64_t *count;
-	int r = 0;
-
-	if (blocks->weight || blocks->size >= UINT32_MAX)
+	if (blocks->weight || blocks->size >= UINT32_MAX || blocks->stack >= g->stacks)
 		return g->take(g->context, blocks);
-	if (g->counts.count >= KINDS_MAX)
-		r = in_use_hand_over(g);
-	count = map_put(&g->counts, kind_of(blocks->stack, blocks->size), NULL);
-	if (!count)
-		return -ENOMEM;
-	*count += blocks->blocks;
-	return r;
+	return count_kind(g, &(struct kind){.blocks = blocks->blocks,
+					    .stack = blocks->stack,
+					    .size = (uint32_t)blocks->size});
 }
 
 static int take_rows(void *context, const struct row_block *block, const struct row_set *rows)
@@ -72,11 +133,6 @@ static int take_rows(void *context, const struct row_block *block, const struct 
 		uint64_t weight = row_weight(block, i);
 		bool sampled = !block->exact && tally_is_sampled(block->size[i], weight);
 
-		if (k + FETCH_AHEAD < rows->count) {
-			uint32_t next = row_at(rows, k + FETCH_AHEAD);
-
-			map_prefetch(&g->counts, kind_of(block->stack[next], block->size[next]));
-		}
 		tally_add_row(&g->total, block, i);
 		r = in_use_add(g, &(struct in_use_blocks){
 					  .stack = block->stack[i],
@@ -101,7 +157,9 @@ int query_in_use(struct view *view, const struct filter *filter, uint64_t at_ns,
 	r = matcher_init(&m, view, &alive, err);
 	if (r < 0)
 		return r;
-	r = map_reserve(&g.counts, KINDS_FIRST) ? 0 : -ENOMEM;
+	g.stacks = recording_nodes(view->recording) + 1;
+	g.first = calloc(g.stacks, sizeof(*g.first));
+	r = g.first ? 0 : -ENOMEM;
 	if (!r)
 		r = sweep_in_order(&m, ROWS_SIZE | ROWS_STACK | ROWS_WEIGHT, take_rows, &g, err);
 	if (!r)
@@ -109,6 +167,6 @@ int query_in_use(struct view *view, const struct filter *filter, uint64_t at_ns,
 	if (!r && ret_total)
 		*ret_total = tally_total(&g.total, view->recording, VALUE_IN_USE, at_ns);
 	matcher_done(&m);
-	map_done(&g.counts);
+	gathering_done(&g);
 	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
 }
