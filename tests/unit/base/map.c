@@ -35,7 +35,8 @@ struct model {
 static void step_put(struct map *m, struct model *model, unsigned i, uint64_t value)
 {
 	bool is_new = false;
-	uint64_t *place = map_put(m, key_of(i), &is_new);
+	uint64_t *place =
+		value % 2 ? map_put(m, key_of(i), &is_new) : map_put_inline(m, key_of(i), &is_new);
 
 	assert_non_null(place);
 	assert_int_equal(is_new, !model->there[i]);
