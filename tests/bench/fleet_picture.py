@@ -2,7 +2,7 @@
 import json
 
 WIDTH, HEIGHT, COLUMNS = 340, 210, 2
-LEFT, RIGHT, TOP, BOTTOM = 52, 14, 40, 34
+LEFT, RIGHT, TOP, BOTTOM = 52, 24, 40, 34
 PANELS = (
     ("Snapshot of all agents", "s", (("from the order until it is stored", "snapshot", 1), ("CPU of the command", "snapshot_cpu", 1))),
     ("CPU of the collector", "s a second", (("", "cpu", 1),)),
