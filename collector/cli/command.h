@@ -86,7 +86,7 @@ struct common_options {
 /* Where a question is answered from the data base that collectors share (collector/share). */
 #define STORE_OPTION(type, field)                                                                  \
 	OPTION_TEXT(type, field, "store", "URL",                                                   \
-		    "the data base that collectors share: clickhouse://[USER@]HOST/DATABASE, and "  \
+		    "the data base that collectors share: clickhouse://[USER@]HOST/DATABASE, and " \
 		    "more in docs/shared-store.md")
 
 #define STORE_KEEP_OPTION(type, field)                                                             \

@@ -86,6 +86,11 @@ static size_t request_write(char *data, size_t size, size_t count, void *context
 	return buf_error(r->answer) ? 0 : n;
 }
 
+static bool client_is_stopped(const struct clickhouse *c)
+{
+	return atomic_load(&c->stopped) || (c->cancelled && atomic_load(c->cancelled));
+}
+
 static int request_watch(void *context, curl_off_t all, curl_off_t got, curl_off_t whole,
 			 curl_off_t sent)
 {
@@ -95,7 +100,7 @@ static int request_watch(void *context, curl_off_t all, curl_off_t got, curl_off
 	(void)got;
 	(void)whole;
 	(void)sent;
-	return atomic_load(&r->client->stopped);
+	return client_is_stopped(r->client);
 }
 
 static int client_header(struct clickhouse *c, const char *name, const char *value)
@@ -171,6 +176,16 @@ void clickhouse_close(struct clickhouse *client)
 void clickhouse_stop(struct clickhouse *client)
 {
 	atomic_store(&client->stopped, true);
+}
+
+void clickhouse_set_cancelled(struct clickhouse *client, const atomic_bool *cancelled)
+{
+	client->cancelled = cancelled;
+}
+
+void clickhouse_set_looking(struct clickhouse *client)
+{
+	client->looks = true;
 }
 
 void clickhouse_set_patience(struct clickhouse *client, uint64_t connect_ms, uint64_t all_ms)
@@ -297,8 +312,11 @@ static int request_broken(const struct request *r, CURLcode result, struct err_t
 			       why);
 	if (result == CURLE_WEIRD_SERVER_REPLY || result == CURLE_UNSUPPORTED_PROTOCOL)
 		return err_set(err, -EPROTO, "no ClickHouse server answers at %s: %s", host, why);
-	return err_set(err, -ETIMEDOUT,
-		       "ClickHouse at %s: it is not known what became of a request: %s", host, why);
+	return err_set(
+		err, -ETIMEDOUT,
+		r->body ? "ClickHouse at %s: it is not known whether what was sent has arrived: %s"
+			: "ClickHouse at %s gave no answer (its port of HTTP is 8123): %s",
+		host, why);
 }
 
 /* A proxy might repeat what it got. */
@@ -369,7 +387,7 @@ static int client_request(struct clickhouse *c, size_t server, const char *sql, 
 
 	assert(!answer || answer->limit);
 	c->code = 0;
-	if (atomic_load(&c->stopped))
+	if (client_is_stopped(c))
 		return -ECANCELED;
 	error = client_connect(c, r.server);
 	if (!error)

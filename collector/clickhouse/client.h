@@ -12,6 +12,7 @@
  * been taken), -EMSGSIZE (the answer is larger than its buffer's limit), -EPROTO (what answers is
  *no ClickHouse server) or -ENOMEM. The sentence names the server.
  */
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,10 @@ void clickhouse_stop(struct clickhouse *client);
 /* How long a call waits for a connection, and in all. Without it: 5 s and 60 s. */
 void clickhouse_set_patience(struct clickhouse *client, uint64_t connect_ms, uint64_t all_ms);
 
+/* Calls end within about a second with -ECANCELED once this becomes true; NULL: they do not. */
+void clickhouse_set_cancelled(struct clickhouse *client, const atomic_bool *cancelled);
+/* From now on nothing is made: a database without our tables is an error (-ENOENT). */
+void clickhouse_set_looking(struct clickhouse *client);
 /* Gives INSERTs from now on the number of a batch, by which clickhouse_batch_find sees that one is
  * still under way. 0: none. */
 void clickhouse_set_batch(struct clickhouse *client, uint64_t batch);

@@ -30,10 +30,12 @@ struct clickhouse {
 	struct curl_slist *headers;
 	long connect_ms, all_ms;
 	atomic_bool stopped;
-	int code;	 /* clickhouse_code */
-	uint64_t batch;	 /* of INSERTs (clickhouse_set_batch); 0: none */
-	size_t shards;	 /* 0: not known yet (shards.h) */
-	size_t rows;	 /* servers that the cluster has */
-	bool replicated; /* tables are Replicated*MergeTree */
+	const atomic_bool *cancelled; /* clickhouse_set_cancelled; may be NULL */
+	bool looks;		      /* nothing is made (clickhouse_set_looking) */
+	int code;		      /* clickhouse_code */
+	uint64_t batch;		      /* of INSERTs (clickhouse_set_batch); 0: none */
+	size_t shards;		      /* 0: not known yet (shards.h) */
+	size_t rows;		      /* servers that the cluster has */
+	bool replicated;	      /* tables are Replicated*MergeTree */
 	struct clickhouse_server servers[CLICKHOUSE_HOSTS_MAX];
 };

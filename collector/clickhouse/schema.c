@@ -277,15 +277,38 @@ static int schema_migrate(struct clickhouse *c, size_t server, uint64_t from,
 	return 0;
 }
 
+/* Returns -ENOENT if the database has no tables of ours. */
+static int schema_look(struct clickhouse *c, size_t server, struct err_text *err)
+{
+	cleanup(buf_done) struct buf sql = {.data = NULL};
+	char host[CLICKHOUSE_HOST_TEXT];
+	uint64_t count = 0;
+	int r;
+
+	buf_printf(&sql,
+		   "SELECT toUInt64(count()) FROM system.tables WHERE database = '%s' AND name = "
+		   "'schema_versions' FORMAT RowBinary",
+		   c->url.database);
+	r = buf_text(&sql) ? schema_number(c, server, buf_text(&sql), &count, err) : -ENOMEM;
+	if (r < 0 || count)
+		return r;
+	return err_set(
+		err, -ENOENT,
+		"ClickHouse at %s has nothing of heapcast in database %s: is the name right? "
+		"'heapcast share' or 'gather --store' makes it",
+		clickhouse_host_format(&c->url.hosts[server], host), c->url.database);
+}
+
 int schema_apply(struct clickhouse *client, size_t server, const struct schema_step *steps,
 		 size_t count, struct err_text *err)
 {
 	unsigned known = steps[count - 1].version;
 	char host[CLICKHOUSE_HOST_TEXT];
 	uint64_t version = 0;
-	int r = schema_make_database(client, server, err);
+	int r = client->looks ? schema_look(client, server, err)
+			      : schema_make_database(client, server, err);
 
-	if (!r)
+	if (!r && !client->looks)
 		r = schema_make_versions(client, server, err);
 	if (!r)
 		r = schema_check_kind(client, server, err);
@@ -299,5 +322,12 @@ int schema_apply(struct clickhouse *client, size_t server, const struct schema_s
 			       "(schema %llu, this one knows %u); update this collector",
 			       clickhouse_host_format(&client->url.hosts[server], host),
 			       client->url.database, (unsigned long long)version, known);
+	if (version < known && client->looks)
+		return err_set(
+			err, -ENOENT,
+			"ClickHouse at %s: the tables of database %s are of an older heapcast: "
+			"'heapcast share' or 'gather --store' brings them up to date",
+			clickhouse_host_format(&client->url.hosts[server], host),
+			client->url.database);
 	return schema_migrate(client, server, version, steps, count, err);
 }

@@ -19,7 +19,7 @@ const struct schema_step schema_steps[] = {
 	 "board String, cgroup String, build String, tags String, incomplete String, pid UInt32, "
 	 "start_wall_ns UInt64, last_ns UInt64, events UInt64, recording_bytes UInt64, "
 	 "in_use_bytes Int64, in_use_blocks Int64, state UInt8, is_snapshot UInt8, "
-	 "sent_to UInt32, done UInt8, print UInt64",
+	 "sent_to UInt32, done UInt8, print UInt64, part UInt8",
 	 "version", "PARTITION BY toYYYYMMDD(day) ORDER BY (stream, collector)", NULL},
 	{1, "kept", "first Date", "", "ORDER BY first", NULL},
 	{1, "stacks", "stack UInt64, frames Array(UInt64)", "", "ORDER BY stack", NULL},
@@ -27,7 +27,8 @@ const struct schema_step schema_steps[] = {
 	 "frame UInt64, place UInt32, function String, module String, file String, line UInt32, "
 	 "version UInt64",
 	 "version", "ORDER BY (frame, place)", NULL},
-	{1, "collectors", "collector UInt64, version UInt64, name String, address String",
+	{1, "collectors",
+	 "collector UInt64, version UInt64, name String, address String, keep_days UInt32",
 	 "version", "ORDER BY collector", NULL},
 	{1, "snapshots",
 	 "day Date, snapshot FixedString(16), collector UInt64, version UInt64, position UInt32, "

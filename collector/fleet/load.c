@@ -38,7 +38,7 @@ static uint64_t stream_start_ns(const struct fleet_matrix *m, const struct strea
 	return m->by_age ? 0 : s->start_wall_ns;
 }
 
-static void find_span(const struct fleet_loading *l, uint64_t *ret_from, uint64_t *ret_to)
+static void find_span(struct fleet_loading *l, uint64_t *ret_from, uint64_t *ret_to)
 {
 	*ret_from = UINT64_MAX;
 	*ret_to = 0;
@@ -55,6 +55,10 @@ static void find_span(const struct fleet_loading *l, uint64_t *ret_from, uint64_
 		*ret_from = *ret_to;
 	if (l->question->last_ns && *ret_to - *ret_from > l->question->last_ns)
 		*ret_from = *ret_to - l->question->last_ns;
+	if (!l->matrix->by_age && *ret_from < l->reach_ns) {
+		*ret_from = l->reach_ns;
+		l->report->cut = true;
+	}
 }
 
 /* Returns the number of multiples of `step` in a span, and the first of them. */
@@ -127,7 +131,7 @@ uint32_t fleet_stream_moments(const struct fleet_loading *l, const struct stream
 	for (uint32_t k = 0; k < m->moments; k++) {
 		uint64_t at = moment_of(m, s, k);
 
-		if (at < s->start_wall_ns || at - s->start_wall_ns > s->last_ns)
+		if (at < s->start_wall_ns || at < l->reach_ns || at - s->start_wall_ns > s->last_ns)
 			continue;
 		if (!count)
 			*ret_first = k;
@@ -260,6 +264,8 @@ static int load_and_report(struct fleet_loading *l, const struct fleet_source *s
 
 	if (!r)
 		r = list_streams(l, source, err);
+	if (!r && source->reach)
+		r = source->reach(source->context, &l->reach_ns, err);
 	if (!r)
 		r = choose_moments(l, source->minutes_only, err);
 	if (!r)

@@ -21,10 +21,14 @@ struct fleet_loading {
 	size_t count;
 	struct fleet_matrix *matrix;
 	struct fleet_report *report;
+	uint64_t reach_ns; /* no moment is before it */
 };
 
 struct fleet_source {
 	void *context;
+	/* Returns the earliest moment, in ns since the epoch, at which it knows what was in use;
+	 * NULL: all of them. */
+	int (*reach)(void *context, uint64_t *ret_from_ns, struct err_text *err);
 	bool minutes_only; /* it knows what was in use at whole minutes of the clock */
 	/* Lists the streams that a selector chooses (NULL: all). The caller frees the list with
 	 * store_list_free. `ret_left_out`: how many streams could not be listed. */

@@ -25,10 +25,12 @@ int collector_put(struct clickhouse *client, const struct shared_collector *c, s
 	row_put_u64(&row, c->seen_ns);
 	row_put_text(&row, c->name);
 	row_put_text(&row, c->address);
+	row_put_u32(&row, c->keep_days);
 	if (buf_error(&row))
 		return buf_error(&row);
 	return clickhouse_insert(client, c->number % clickhouse_shards(client), "collectors",
-				 "collector, version, name, address", row.data, row.length, err);
+				 "collector, version, name, address, keep_days", row.data,
+				 row.length, err);
 }
 
 static char *get_text(struct reader *r)
@@ -60,6 +62,7 @@ static int read_collectors(const struct buf *answer, struct shared_collector **l
 		c->seen_ns = row_get_u64(&r);
 		c->name = get_text(&r);
 		c->address = get_text(&r);
+		c->keep_days = row_get_u32(&r);
 		if (!c->name || !c->address)
 			return -ENOMEM;
 	}
@@ -72,10 +75,11 @@ int shared_collectors(struct clickhouse *client, struct shared_collector **ret_l
 	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
 	struct shared_collector *list = NULL;
 	uint32_t count = 0;
-	int r = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD,
-			       "SELECT collector, version, name, address FROM collectors FINAL "
-			       "ORDER BY collector FORMAT RowBinary",
-			       &answer, err);
+	int r = clickhouse_ask(
+		client, CLICKHOUSE_ANY_SHARD,
+		"SELECT collector, version, name, address, keep_days FROM collectors FINAL "
+		"ORDER BY collector FORMAT RowBinary",
+		&answer, err);
 
 	if (!r)
 		r = read_collectors(&answer, &list, &count);

@@ -7,10 +7,11 @@ struct clickhouse;
 struct err_text;
 
 struct shared_collector {
-	uint64_t number;  /* in each stream's row */
-	char *name;	  /* of its host */
-	char *address;	  /* of its page, for others; "": it has none */
-	uint64_t seen_ns; /* when it sent last, since the epoch, by its clock */
+	uint64_t number;    /* in each stream's row */
+	char *name;	    /* of its host */
+	char *address;	    /* of its page, for others; "": it has none */
+	uint32_t keep_days; /* how many days it wants to be kept; 0: all */
+	uint64_t seen_ns;   /* when it sent last, since the epoch, by its clock */
 };
 
 /* Without a sign for so long, a collector is away. */

@@ -6,10 +6,10 @@
  *	day	   | 1   2   3 | 4    5    6
  *	kept from 4:  dropped    base and rows, rows, rows
  *
- * The table `kept` of each shard names the first day; the latest counts. Base rows of another day, and
- * rows before it, count for nothing, so answers change at the moment at which that row appears, and
- * not while rows are summed up and dropped. Snapshots before that day are dropped with what they had
- * in use.
+ * The table `kept` of each shard names the first day; the latest counts. Base rows of another day,
+ *and rows before it, count for nothing, so answers change at the moment at which that row appears,
+ *and not while rows are summed up and dropped. Snapshots before that day are dropped with what they
+ *had in use.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -23,7 +23,8 @@ struct lane {
 	bool on_its_way; /* the shipment is in its file, and may have arrived in part */
 	int error;	 /* of the last attempt; 0: none */
 	struct err_text why;
-	uint64_t sums; /* rows that have arrived */
+	uint64_t sums;	  /* rows that have arrived */
+	uint64_t streams; /* of this pass, that the rows are of */
 };
 
 /* Reads the file that an earlier collector has left. Returns 0 or a negative errno. */

@@ -19,8 +19,14 @@
 void marks_done(struct marks *m)
 {
 	intern_done(&m->streams);
+	intern_done(&m->foreign);
 	free(m->list);
 	*m = (struct marks){0};
+}
+
+bool marks_foreign(const struct marks *m, const struct stream_id *stream)
+{
+	return intern_find(&m->foreign, stream->bytes, sizeof(stream->bytes));
 }
 
 struct mark *marks_of(struct marks *m, const struct stream_id *stream)
@@ -59,15 +65,40 @@ static int marks_parse(struct marks *m, const struct buf *answer)
 }
 
 static int marks_ask(struct clickhouse *client, size_t shard, uint64_t collector, const char *what,
-		     const char *from, struct buf *answer, struct err_text *err)
+		     const char *whose, struct buf *answer, struct err_text *err)
 {
 	char sql[256];
 
 	answer->limit = CLICKHOUSE_ANSWER_MAX;
 	snprintf(sql, sizeof(sql),
-		 "SELECT %s FROM %s WHERE collector = %" PRIu64 " FORMAT RowBinary", what, from,
-		 collector);
+		 "SELECT %s FROM streams_local FINAL WHERE collector %s %" PRIu64
+		 " FORMAT RowBinary",
+		 what, whose, collector);
 	return clickhouse_ask(client, shard, sql, answer, err);
+}
+
+static int read_foreign(struct marks *m, struct clickhouse *client, size_t shard,
+			uint64_t collector, struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {0};
+	struct reader r;
+	int e = marks_ask(client, shard, collector, "stream, part", "!=", &answer, err);
+
+	if (e < 0)
+		return e;
+	intern_done(&m->foreign);
+	r = reader_of(answer.data, answer.length);
+	while (reader_more(&r)) {
+		uint8_t stream[ROW_ID_SIZE];
+
+		row_get_id(&r, stream);
+		if (!row_get_u8(&r) && !reader_error(&r) &&
+		    !intern_bytes(&m->foreign, stream, sizeof(stream)))
+			return -ENOMEM;
+	}
+	return reader_error(&r)
+		       ? err_set(err, -EBADMSG, "the shared store's list of streams is cut")
+		       : 0;
 }
 
 /* Returns 1 if the shard has no stream of the collector, and there were some. */
@@ -77,7 +108,7 @@ static int marks_check(struct marks *m, struct clickhouse *client, size_t shard,
 	cleanup(buf_done) struct buf answer = {0};
 	struct reader r;
 	uint64_t count;
-	int e = marks_ask(client, shard, collector, "count()", "streams_local", &answer, err);
+	int e = marks_ask(client, shard, collector, "count()", "=", &answer, err);
 
 	if (e < 0)
 		return e;
@@ -98,11 +129,12 @@ int marks_read(struct marks *m, struct clickhouse *client, size_t shard, uint64_
 	cleanup(buf_done) struct buf answer = {0};
 	int r;
 
-	if (m->read)
-		return marks_check(m, client, shard, collector, err);
+	r = read_foreign(m, client, shard, collector, err);
+	if (r < 0 || m->read)
+		return r ? r : marks_check(m, client, shard, collector, err);
 	r = marks_ask(client, shard, collector,
-		      "stream, last_ns, in_use_bytes, in_use_blocks, print, sent_to, done",
-		      "streams_local FINAL", &answer, err);
+		      "stream, last_ns, in_use_bytes, in_use_blocks, print, sent_to, done", "=",
+		      &answer, err);
 	if (!r)
 		r = marks_parse(m, &answer);
 	if (r < 0) {

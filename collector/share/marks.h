@@ -25,6 +25,7 @@ struct marks {
 	struct intern streams;
 	struct mark *list; /* by number of `streams` */
 	uint32_t capacity;
+	struct intern foreign; /* streams that another collector sends from their beginning on */
 	bool read;
 };
 
@@ -34,6 +35,9 @@ struct marks {
 int marks_read(struct marks *marks, struct clickhouse *client, size_t shard, uint64_t collector,
 	       struct err_text *err);
 void marks_done(struct marks *marks);
+/* Whether another collector sends the stream from its beginning on: one that has a copy of our
+ * folder, or whose folder ours is a copy of. */
+bool marks_foreign(const struct marks *marks, const struct stream_id *stream);
 /* Returns the stream's mark; a new one says that nothing was sent. NULL: memory is short. It is
  * valid until the next call. */
 struct mark *marks_of(struct marks *marks, const struct stream_id *stream);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -27,12 +28,16 @@
 #define FOLDER	"share"
 #define ID_FILE "collector"
 #define DAY_NS	86400000000000u
+/* A server that hangs is given up. An INSERT of 16 MB takes it a second or two. */
+#define CONNECT_MS 5000
+#define ALL_MS	   30000
 
 DEFINE_CLEANUP(store_close, struct store *)
 
 struct share {
 	struct share_options options;
 	char *data, *folder;
+	int lock; /* of the folder */
 	struct clickhouse *client;
 	uint64_t collector; /* our number, among those that share */
 	uint64_t version;
@@ -70,19 +75,47 @@ static int read_number(const char *path, uint64_t *ret_number)
 	return n >= 16 && end == text + 16 && *ret_number ? 0 : -EBADMSG;
 }
 
+/* The file appears with its number in it, or not at all. */
 static int write_number(const char *path, uint64_t *ret_number)
 {
+	cleanup(cleanup_free) char *draft = NULL;
 	cleanup(cleanup_close) int fd = -1;
 	char text[32];
-	int length;
+	int length, r = 0;
 
 	if (getrandom(ret_number, sizeof(*ret_number), 0) != sizeof(*ret_number))
 		return -EIO;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (asprintf(&draft, "%s.draft", path) < 0)
+		return -ENOMEM;
+	fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
 	length = snprintf(text, sizeof(text), "%016llx\n", (unsigned long long)*ret_number);
-	return write(fd, text, (size_t)length) == length && fsync(fd) == 0 ? 0 : -EIO;
+	if (write(fd, text, (size_t)length) != length || fsync(fd) < 0 || rename(draft, path) < 0)
+		r = errno ? -errno : -ENOSPC;
+	if (r < 0)
+		unlink(draft);
+	return r;
+}
+
+/* Two that send at the same time would send all twice. */
+static int lock_folder(struct share *share, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = NULL;
+
+	if (asprintf(&path, "%s/lock", share->folder) < 0)
+		return -ENOMEM;
+	share->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (share->lock < 0)
+		return err_set(err, -errno, "can't open %s: %s", path, strerror(errno));
+	if (flock(share->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return errno == EWOULDBLOCK
+		       ? err_set(err, -EBUSY,
+				 "another process (share, or gather --store) sends what "
+				 "%s holds",
+				 share->data)
+		       : err_set(err, -errno, "can't lock %s: %s", path, strerror(errno));
 }
 
 /* The number stays with the folder: what was sent is known by it. */
@@ -97,19 +130,28 @@ static int find_number(struct share *share, struct err_text *err)
 	if (r == -ENOENT)
 		r = write_number(path, &share->collector);
 	if (r == -EBADMSG)
-		return err_set(err, r, "%s does not hold 16 hexadecimal digits", path);
+		return err_set(err, r,
+			       "%s does not hold 16 hexadecimal digits. If nothing was sent from "
+			       "this folder yet, remove the file",
+			       path);
 	return r ? err_set(err, r, "can't keep a number in %s: %s", path, strerror(-r)) : 0;
 }
 
 static int make_folder(struct share *share, struct err_text *err)
 {
+	int r;
+
 	if (asprintf(&share->folder, "%s/" FOLDER, share->data) < 0) {
 		share->folder = NULL;
 		return -ENOMEM;
 	}
+	if (access(share->data, F_OK) < 0)
+		return err_set(err, -errno, "there is no data folder %s: --data names another",
+			       share->data);
 	if (mkdir(share->folder, 0700) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "can't make %s: %s", share->folder, strerror(errno));
-	return find_number(share, err);
+	r = lock_folder(share, err);
+	return r ? r : find_number(share, err);
 }
 
 int share_new(const struct share_options *options, struct share **ret_share, struct err_text *err)
@@ -120,12 +162,15 @@ int share_new(const struct share_options *options, struct share **ret_share, str
 	if (!share)
 		return -ENOMEM;
 	share->options = *options;
+	share->lock = -1;
 	share->options.url = NULL;
 	share->data = strdup(options->data);
 	share->address = strdup(options->address ? options->address : "");
 	r = share->data && share->address ? make_folder(share, err) : -ENOMEM;
 	if (!r)
 		r = clickhouse_open(options->url, &share->client, err);
+	if (!r)
+		clickhouse_set_patience(share->client, CONNECT_MS, ALL_MS);
 	if (r < 0) {
 		share_free(share);
 		return r;
@@ -149,6 +194,8 @@ void share_free(struct share *share)
 		return;
 	free_lanes(share);
 	clickhouse_close(share->client);
+	if (share->lock >= 0)
+		close(share->lock);
 	free(share->folder);
 	free(share->data);
 	free(share->address);
@@ -213,7 +260,9 @@ static uint64_t now_ns(void)
 /* Others learn that we are there. Sums go on also where this fails. */
 static void give_sign(struct share *share)
 {
-	struct shared_collector self = {.number = share->collector, .address = share->address};
+	struct shared_collector self = {.number = share->collector,
+					.address = share->address,
+					.keep_days = share->options.keep_days};
 	char host[256] = "";
 
 	self.seen_ns = now_ns();
@@ -225,28 +274,43 @@ static void give_sign(struct share *share)
 		share->sign_ns = self.seen_ns;
 }
 
-/* Of the collectors that are there, the one of the lowest number drops old days. */
-static bool is_first(struct share *share, uint64_t now_ns)
+/*
+ * Of the collectors that are there, and that want days to be dropped, the one of the lowest number
+ * does it, and the longest time counts. Returns how many days are kept; 0: none is to be dropped,
+ * or by another one.
+ */
+static uint32_t agreed_days(struct share *share, uint64_t now)
 {
 	struct shared_collector *list = NULL;
 	size_t count = 0;
-	bool first = !shared_collectors(share->client, &list, &count, NULL);
+	uint32_t days = share->options.keep_days;
 
-	for (size_t i = 0; first && i < count; i++)
-		first = list[i].number >= share->collector ||
-			list[i].seen_ns + COLLECTOR_AWAY_NS < now_ns;
+	if (!days || shared_collectors(share->client, &list, &count, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!list[i].keep_days || list[i].seen_ns + COLLECTOR_AWAY_NS < now)
+			continue;
+		if (list[i].number < share->collector)
+			days = 0;
+		if (days && list[i].keep_days > days)
+			days = list[i].keep_days;
+	}
 	shared_collectors_free(list, count);
-	return first;
+	return days;
 }
 
 /* Looks which days are kept, and drops the others where that is ours to do. */
 static int keep_days(struct share *share, struct err_text *err)
 {
-	uint32_t today = (uint32_t)(now_ns() / DAY_NS), day = today - share->options.keep_days;
+	uint32_t today = (uint32_t)(now_ns() / DAY_NS), days, day;
 	int r = kept_read(share->client, &share->kept, err);
 
-	if (r < 0 || !share->options.keep_days || day <= share->kept || !is_first(share, now_ns()))
+	if (r < 0)
 		return r;
+	days = agreed_days(share, now_ns());
+	day = today - days;
+	if (!days || day <= share->kept)
+		return 0;
 	r = kept_move(share->client, share->kept, day, err);
 	if (!r)
 		share->kept = day;
@@ -290,6 +354,10 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 
 	if (!mark)
 		return -ENOMEM;
+	if (!mark->sent_to && !is_later_part(s) && marks_foreign(&lane->marks, &s->id)) {
+		p->report->foreign++;
+		return 0;
+	}
 	if (!stream_is_due(s, mark, share->kept)) {
 		p->report->streams++;
 		return 0;
@@ -303,7 +371,7 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 		p->report->unread++;
 		keep_first(&p->report->unread_why, err_get(&err, r));
 	} else
-		p->report->streams++;
+		lane->streams++;
 	return 0;
 }
 
@@ -331,10 +399,14 @@ static void end_lanes(struct share_pass *p)
 	for (size_t i = 0; i < share->lane_count; i++) {
 		struct lane *lane = &share->lanes[i];
 
-		if (!lane->error && lane_send(lane)) {
-			p->report->waiting++;
-			keep_first(&p->report->why, lane->why.text);
-		}
+		/* Streams whose last rows did not arrive wait, even if others did. */
+		if (lane->error || lane_send(lane)) {
+			p->report->waiting += lane->streams;
+			if (lane->streams)
+				keep_first(&p->report->why, lane->why.text);
+		} else
+			p->report->streams += lane->streams;
+		lane->streams = 0;
 		p->report->sums += lane->sums;
 		lane->sums = 0;
 	}

@@ -44,6 +44,7 @@ struct share_report {
 	uint64_t waiting; /* streams with something that could not be sent */
 	uint64_t sums;	  /* rows that were sent */
 	uint64_t unread;  /* streams that can't be read */
+	uint64_t foreign; /* streams that another collector sends: this folder and its are copies */
 	uint64_t late_ns; /* how old the oldest complete minute is that waits; 0: none waits */
 	struct err_text why, unread_why; /* of the first of them; "": none */
 };

@@ -32,6 +32,7 @@
 #include "base/ban.h"
 
 #define STREAMS_AT_ONCE 64
+#define DAY_NS		86400000000000u
 
 struct shared_row {
 	uint32_t stream; /* index among the streams of the question */
@@ -45,6 +46,7 @@ struct shared_loading {
 	struct fleet_loading *loading;
 	struct shared_names names;
 	uint32_t kept;		 /* kept.h */
+	bool any; /* there are sums */
 	struct shared_row *rows; /* of one question */
 	uint32_t count, capacity;
 };
@@ -125,6 +127,7 @@ static int ask_rows(struct shared_loading *l, const struct stream_summary *strea
 	r = reader_of(answer.data, answer.length);
 	while (!e && reader_more(&r))
 		e = add_shared_row(l, &r, streams, count);
+	l->any |= l->count;
 	return e == -EBADMSG ? err_set(err, e, "the shared store's sums can't be read") : e;
 }
 
@@ -282,6 +285,12 @@ static int shared_load(void *context, struct fleet_loading *loading, struct err_
 		if (!r)
 			r = load_some(&l, i, left < STREAMS_AT_ONCE ? left : STREAMS_AT_ONCE, err);
 	}
+	if (!r && loading->count && !l.any)
+		r = err_set(
+			err, -EBADMSG,
+			"the shared store lists %zu stream%s, and has no sums of them: were rows "
+			"removed?",
+			loading->count, loading->count == 1 ? "" : "s");
 	shared_names_done(&l.names);
 	free(l.rows);
 	return r ? r : fleet_loading_progress(loading, loading->count);
@@ -294,8 +303,21 @@ static int shared_list(void *context, const char *select, struct stream_summary 
 	return shared_streams(context, select, ret_list, ret_count, err);
 }
 
+/* What was in use before the first day that is kept is known at its beginning. */
+static int shared_reach(void *context, uint64_t *ret_from_ns, struct err_text *err)
+{
+	uint32_t day = 0;
+	int r = kept_read(context, &day, err);
+
+	*ret_from_ns = day * DAY_NS;
+	return r;
+}
+
 struct fleet_source fleet_source_shared(struct clickhouse *client)
 {
-	return (struct fleet_source){
-		.context = client, .minutes_only = true, .list = shared_list, .load = shared_load};
+	return (struct fleet_source){.context = client,
+				     .reach = shared_reach,
+				     .minutes_only = true,
+				     .list = shared_list,
+				     .load = shared_load};
 }

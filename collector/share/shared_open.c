@@ -10,6 +10,8 @@
 
 #include "base/ban.h"
 
+#define CONNECT_MS 3000
+
 int shared_url(const char *text, struct clickhouse_url *ret_url, struct err_text *err)
 {
 	int r = clickhouse_url_parse(text, ret_url, err);
@@ -17,7 +19,8 @@ int shared_url(const char *text, struct clickhouse_url *ret_url, struct err_text
 	return r ? r : clickhouse_url_password(ret_url, getenv(CLICKHOUSE_PASSWORD_VARIABLE), err);
 }
 
-int shared_open(const char *text, struct clickhouse **ret_client, struct err_text *err)
+int shared_open(const char *text, const atomic_bool *cancelled, struct clickhouse **ret_client,
+		struct err_text *err)
 {
 	cleanup(clickhouse_url_clear) struct clickhouse_url url;
 	struct clickhouse *client = NULL;
@@ -25,8 +28,12 @@ int shared_open(const char *text, struct clickhouse **ret_client, struct err_tex
 
 	if (!r)
 		r = clickhouse_open(&url, &client, err);
-	if (!r)
+	if (!r) {
+		clickhouse_set_looking(client);
+		clickhouse_set_cancelled(client, cancelled);
+		clickhouse_set_patience(client, CONNECT_MS, QUESTION_MS);
 		r = clickhouse_prepare(client, err);
+	}
 	if (r < 0) {
 		clickhouse_close(client);
 		return r;

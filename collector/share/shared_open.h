@@ -1,6 +1,8 @@
 #pragma once
 /* Opens the data base that collectors share. */
 
+#include <stdatomic.h>
+
 struct clickhouse;
 struct clickhouse_url;
 struct err_text;
@@ -8,6 +10,10 @@ struct err_text;
 /* Reads the URL, and the password that belongs to it. Returns 0, or -EINVAL or another negative
  * errno with a sentence. */
 int shared_url(const char *text, struct clickhouse_url *ret_url, struct err_text *err);
-/* Makes a client, and looks which servers there are; makes the tables if there are none. The caller
- * closes the client (clickhouse_close). */
-int shared_open(const char *url, struct clickhouse **ret_client, struct err_text *err);
+/* Makes a client for questions, and looks which servers there are. Nothing is made: a data base
+ * without our tables is -ENOENT. Questions end soon once `cancelled` (may be NULL) becomes true,
+ * and wait for a server that hangs for QUESTION_MS at most. The caller closes the client
+ * (clickhouse_close). */
+#define QUESTION_MS 20000
+int shared_open(const char *url, const atomic_bool *cancelled, struct clickhouse **ret_client,
+		struct err_text *err);

@@ -34,6 +34,11 @@ static void put_figures(struct buf *out, const struct stream_summary *s, const s
 	row_put_u8(out, s->is_snapshot);
 }
 
+bool is_later_part(const struct stream_summary *s)
+{
+	return s->began_on && *s->began_on;
+}
+
 uint64_t stream_row_print(const struct stream_summary *s)
 {
 	cleanup(buf_done) struct buf row = {0};
@@ -55,4 +60,5 @@ void stream_row_put(struct buf *rows, const struct stream_summary *s, uint64_t c
 	row_put_u32(rows, mark->sent_to);
 	row_put_u8(rows, mark->done);
 	row_put_u64(rows, mark->print);
+	row_put_u8(rows, is_later_part(s));
 }

@@ -8,6 +8,8 @@
 struct buf;
 struct reader;
 
+/* Whether another collector has the stream's beginning. */
+bool is_later_part(const struct stream_summary *stream);
 /* Returns a number that differs between different rows, whatever has been sent of the stream. */
 uint64_t stream_row_print(const struct stream_summary *stream);
 /* Appends a row (STREAMS_COLUMNS). A row of a higher version replaces it. */

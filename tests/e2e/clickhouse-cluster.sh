@@ -51,7 +51,7 @@ clickhouse_start 1
 trouble 3
 away
 share a && share b && fail "a shard is away, and the senders do not say so"
-grep -q "wait here" "$T"/share.? || fail "a sender without a shard says: $(cat "$T"/share.?)"
+grep -q "could not be sent yet" "$T"/share.? || fail "a sender without a shard says: $(cat "$T"/share.?)"
 clickhouse_start 3
 trouble 2
 share a || fail "with one replica of each shard: $(cat "$T/share.a")"

@@ -55,6 +55,35 @@ clickhouse_sql 1 "$(cat "$T/grafana.1")" >"$T/by_stack"
 assert_eq "rows by backtrace" 10 "$(wc -l <"$T/by_stack")"
 grep -q handler_ "$T/by_stack" || fail "no function is named: $(cat "$T/by_stack")"
 
+# Two at the same time are one; a copy of the folder is not sent again under another number.
+"$COLLECTOR" share --data "$T/data" --store "$at/twice" >"$T/twice.1" 2>&1 & first=$!
+status=0
+"$COLLECTOR" share --data "$T/data" --store "$at/twice" >"$T/twice.2" 2>&1 || status=$?
+first_status=0
+wait $first || first_status=$?
+[[ "$status$first_status" =~ ^(00|03|30)$ ]] || fail "two at the same time: $status, $first_status: $(cat "$T"/twice.?)"
+"$COLLECTOR" share --data "$T/data" --store "$at/twice" >"$T/twice"
+assert_eq "what two have sent" "$calm" "$(contents twice)"
+cp -r "$T/data" "$T/copy"
+rm -r "$T/copy/share"
+status=0
+"$COLLECTOR" share --data "$T/copy" --store "$at/twice" >"$T/copied" 2>&1 || status=$?
+assert_contains "a copy of the folder" "$T/copied" "$boards streams another collector sends already"
+assert_eq "what a copy has added" "$calm" "$(contents twice)"
+
+# Questions make nothing, and sums that somebody removed are missed.
+status=0
+"$COLLECTOR" fleet --store "$at/typo" >"$T/typo" 2>&1 || status=$?
+[ $status -ge 2 ] || fail "a data base that is not there: $status, $(cat "$T/typo")"
+assert_contains "a data base that is not there" "$T/typo" "has nothing of heapcast in database typo"
+[ -z "$(clickhouse_sql 1 "SELECT name FROM system.databases WHERE name = 'typo'")" ] || fail "a question has made a data base"
+clickhouse_sql 1 "DROP TABLE twice.sums_local"
+"$COLLECTOR" share --data "$T/data" --store "$at/twice" >"$T/removed" 2>&1 || true
+status=0
+"$COLLECTOR" fleet --store "$at/twice" --step 1m >"$T/removed" 2>&1 || status=$?
+[ $status -ge 2 ] || fail "removed sums: $status, $(cat "$T/removed")"
+assert_contains "removed sums" "$T/removed" "no sums of them"
+
 # With trouble: the server is killed while sums are sent, and so is the sender.
 killed=0 broken=0
 for round in 1 2 3 4 5 6 7 8; do

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-clickhouse.sh"
 clickhouse_need
-need cmp
+need cmp jq
 clickhouse_one
 at="clickhouse://default@$(clickhouse_hosts)"
 
@@ -35,6 +35,12 @@ same_answers later
 "$COLLECTOR" share --data "$T/data" --store "$at/later" >"$T/share"
 assert_contains "another pass" "$T/share" "12 streams up to date, 0 sums sent"
 same_answers later
+
+# Moments before the first day are not compared: they would show growth that was none.
+"$COLLECTOR" fleet --store "$at/later" --step 1h --json >"$T/all.json"
+first=$(clickhouse_sql 1 "SELECT toUInt32(max(first)) * 86400 FROM later.kept")
+[ "$(jq ".report.from_ns / 1000000000" "$T/all.json")" -ge "$first" ] || fail "compared from before the first day: $(head -c 300 "$T/all.json")"
+jq -e ".report.cut" "$T/all.json" >/dev/null || fail "that older days are missing is not said"
 
 # A collector that comes later sends nothing that was dropped.
 "$COLLECTOR" share --data "$T/data" --store "$at/first" --store-keep 1d >"$T/share"

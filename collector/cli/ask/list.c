@@ -163,6 +163,12 @@ struct list_options {
 	const char *store;
 };
 
+/* What a variable says gives way to a folder that was typed. */
+static bool wants_shared(const struct list_options *o)
+{
+	return o->store && *o->store && (o->common.store_typed || !o->common.data_only);
+}
+
 /* Lists the streams of all collectors that share a data base. */
 static int list_shared(struct command_call *call)
 {
@@ -171,7 +177,7 @@ static int list_shared(struct command_call *call)
 	struct stream_summary *list = NULL;
 	struct err_text err = {0};
 	size_t count = 0;
-	int status = EXIT_DONE, r = shared_open(o->store, &client, &err);
+	int status = EXIT_DONE, r = shared_open(o->store, NULL, &client, &err);
 
 	if (!r)
 		r = shared_streams(client, o->common.select, &list, &count, &err);
@@ -227,7 +233,7 @@ static int list_run(struct command_call *call)
 	struct err_text err = {0};
 	int status = EXIT_DONE, r;
 
-	if (((const struct list_options *)call->options)->store)
+	if (wants_shared(call->options))
 		return list_shared(call);
 	r = store_open(options->data, STORE_READ, &store, &err);
 	if (!options->json && !options->select &&

@@ -393,7 +393,7 @@ static int ask_shared(const struct fleet_options *o, const struct fleet_question
 		      struct fleet_report *ret_report, struct err_text *err)
 {
 	struct clickhouse *client = NULL;
-	int r = shared_open(o->store, &client, err);
+	int r = shared_open(o->store, NULL, &client, err);
 
 	if (!r) {
 		struct fleet_source source = fleet_source_shared(client);
@@ -421,8 +421,10 @@ static int fleet_ask(const struct fleet_options *o, struct fleet_report *ret_rep
 	question.rules = rules;
 	if (r < 0)
 		return r;
-	return o->store ? ask_shared(o, &question, ret_report, err)
-			: ask_recordings(o, &question, ret_report, err);
+	/* What a variable says gives way to a folder that was typed. */
+	return o->store && *o->store && (o->common.store_typed || !o->common.data_only)
+		       ? ask_shared(o, &question, ret_report, err)
+		       : ask_recordings(o, &question, ret_report, err);
 }
 
 static int fleet_run(struct command_call *call)

@@ -19,7 +19,8 @@
 
 #include "base/ban.h"
 
-#define DAY_NS 86400000000000u
+#define DAY_NS	       86400000000000u
+#define EVERY_LEAST_NS 1000000000u
 
 struct send_options {
 	struct common_options common;
@@ -49,9 +50,14 @@ static void tell_report(struct command_call *call, const struct share_report *r)
 	if (r->unread)
 		command_note(call->command, "%" PRIu64 " stream%s could not be read. The first: %s",
 			     r->unread, plural(r->unread), r->unread_why.text);
-	if (r->waiting)
+	if (r->foreign)
 		command_note(call->command,
-			     "%" PRIu64 " stream%s could not be sent, and wait here: %s",
+			     "%" PRIu64
+			     " stream%s another collector sends already: this folder and "
+			     "its hold the same recordings",
+			     r->foreign, plural(r->foreign));
+	if (r->waiting)
+		command_note(call->command, "%" PRIu64 " stream%s could not be sent yet: %s",
 			     r->waiting, plural(r->waiting), r->why.text);
 }
 
@@ -94,6 +100,10 @@ static int share_run(struct command_call *call)
 	if (!o->store)
 		return command_usage_error(
 			call->command, "--store names the data base: clickhouse://HOST/DATABASE");
+	if (o->keep_ns % DAY_NS)
+		return command_usage_error(call->command, "--store-keep takes whole days: 30d");
+	if (o->every_ns && o->every_ns < EVERY_LEAST_NS)
+		return command_usage_error(call->command, "--every takes 1s at least");
 	r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, &err);
 	if (!r)
 		r = share_open(o, symbols, &share, &err);
@@ -126,10 +136,8 @@ static const struct option symbol_table[] = {
 	{0},
 };
 
-static const struct option_group groups[] = {{NULL, share_table},
-					     {"Where names come from", symbol_table},
-					     {"Where", data_table},
-					     {0}};
+static const struct option_group groups[] = {
+	{NULL, share_table}, {"Where names come from", symbol_table}, {"Where", data_table}, {0}};
 
 static const struct send_options defaults = {.common.data = DEFAULT_DATA};
 

@@ -69,7 +69,7 @@ int snapshot_shared_list(struct command_call *call, const char *url)
 	cleanup(cleanup_clickhouse_close) struct clickhouse *client = NULL;
 	cleanup(shared_snapshots_done) struct shared_snapshots snapshots = {0};
 	struct err_text err = {0};
-	int r = shared_open(url, &client, &err);
+	int r = shared_open(url, NULL, &client, &err);
 
 	if (!r)
 		r = shared_snapshots(client, &snapshots, &err);
@@ -99,7 +99,7 @@ int snapshot_shared_show(struct command_call *call, const char *url)
 	int r = read_hide(o, &hide, &err);
 
 	if (!r)
-		r = shared_open(url, &client, &err);
+		r = shared_open(url, NULL, &client, &err);
 	if (!r)
 		r = read_side(client, call->arguments[1], hide, &side, &err);
 	if (r < 0)
@@ -120,7 +120,7 @@ int snapshot_shared_diff(struct command_call *call, const char *url)
 	int r = read_hide(o, &hide, &err);
 
 	if (!r)
-		r = shared_open(url, &client, &err);
+		r = shared_open(url, NULL, &client, &err);
 	if (!r)
 		r = read_side(client, call->arguments[1], hide, &base, &err);
 	if (!r)

@@ -33,7 +33,8 @@
 /* Below this memory limit nothing could be derived. */
 #define MEMORY_LEAST  (4u << 20)
 #define IMPORT_MEMORY (512u << 20) /* minimum for a file that is dropped on the page */
-#define AS_MANY	      UINT64_MAX   /* agents: as many as there is room for */
+#define DAY_NS	      86400000000000u
+#define AS_MANY	      UINT64_MAX /* agents: as many as there is room for */
 
 struct gather_options {
 	struct common_options common;
@@ -445,6 +446,8 @@ static int gather_run(struct command_call *call)
 		return command_usage_error(call->command,
 					   "--memory-limit takes 4M at least: one stream at a time "
 					   "is derived whatever it says");
+	if (options->store_keep_ns % DAY_NS)
+		return command_usage_error(call->command, "--store-keep takes whole days: 30d");
 	if (!options->agents_max)
 		return command_usage_error(call->command, "--agents-max takes 1 at least");
 	r = check_http(options, &err);

@@ -54,8 +54,8 @@ static void tell_state(struct gather_share *g, int error, const struct share_rep
 {
 	if (error == -ECANCELED)
 		return;
-	g->failed = error || r->waiting ? g->failed + 1 : 0;
-	if (g->failed == FAILED_LEAST) {
+	g->failed = error || r->waiting ? g->failed + (error == -ETIMEDOUT ? FAILED_LEAST : 1) : 0;
+	if (g->failed >= FAILED_LEAST && !g->away) {
 		tell_away(r, error ? err_get(err, error) : r->why.text);
 		g->away = true;
 	} else if (!g->failed && g->away) {

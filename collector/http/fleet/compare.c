@@ -65,7 +65,7 @@ static int compare_shared(struct asking *a, const struct fleet_question *questio
 {
 	struct told_comparison *told = a->result;
 	struct clickhouse *client = NULL;
-	int r = shared_open(sources_shared(a->x->sources), &client, &a->x->err);
+	int r = shared_open(sources_shared(a->x->sources), &a->x->cancelled, &client, &a->x->err);
 
 	if (!r) {
 		struct fleet_source source = fleet_source_shared(client);
@@ -85,6 +85,11 @@ static int compare_ask(struct asking *a)
 	if (question.step_ns % 1000000000)
 		return asking_fault(a, "step",
 				    err_set(&a->x->err, -EINVAL, "step takes whole seconds"));
+	if (sources_shared(a->x->sources) && question.step_ns % FLEET_STEP_NS)
+		return asking_fault(
+			a, "step",
+			err_set(&a->x->err, -EINVAL,
+				"step takes whole minutes where collectors share a data base"));
 	question.select = a->values.select;
 	question.cancelled = &a->x->cancelled;
 	question.rules = sources_rules(a->x->sources);

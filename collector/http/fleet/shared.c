@@ -86,7 +86,7 @@ static int shared_ask(struct asking *a)
 
 	if (!sources_shared(a->x->sources))
 		return 0;
-	r = shared_open(sources_shared(a->x->sources), &client, &a->x->err);
+	r = shared_open(sources_shared(a->x->sources), &a->x->cancelled, &client, &a->x->err);
 	if (!r)
 		r = shared_streams_owned(client, a->values.select, &t->list, &t->owners, &t->count,
 					 &a->x->err);

@@ -193,7 +193,7 @@ static int shared_snapshots_ask(struct asking *a)
 	cleanup(shared_snapshots_done) struct shared_snapshots all = {0};
 	const char *url = sources_shared(a->x->sources);
 	struct told_snapshots *told = a->result;
-	int r = url ? shared_open(url, &client, &a->x->err) : 0;
+	int r = url ? shared_open(url, &a->x->cancelled, &client, &a->x->err) : 0;
 
 	if (!r && url)
 		r = shared_snapshots(client, &all, &a->x->err);
