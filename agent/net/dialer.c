@@ -51,12 +51,21 @@ static bool numeric(const struct sockaddr_storage *at, char host[NI_MAXHOST], ch
 			    port ? NI_MAXSERV : 0, NI_NUMERICHOST | NI_NUMERICSERV);
 }
 
+/* Returns the length of "HOST PORT", 0 if there is none. */
+static size_t address_text(const struct sockaddr_storage *at, char out[DIAL_NAME])
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+	int n = numeric(at, host, port) ? snprintf(out, DIAL_NAME, "%s %s", host, port) : 0;
+
+	return n > 0 && n < DIAL_NAME ? (size_t)n : 0;
+}
+
 static uint64_t weight_of(uint64_t agent, const struct sockaddr_storage *at)
 {
-	char host[NI_MAXHOST], port[NI_MAXSERV], text[NI_MAXHOST + NI_MAXSERV + 24];
-	int n = numeric(at, host, port) ? snprintf(text, sizeof(text), "%016llx %s %s",
-						   (unsigned long long)agent, host, port)
-					: 0;
+	char address[DIAL_NAME], text[DIAL_NAME + 24];
+	int n = address_text(at, address) ? snprintf(text, sizeof(text), "%016llx %s",
+						     (unsigned long long)agent, address)
+					  : 0;
 
 	return hash_bytes(&order_key, text, (size_t)n);
 }
@@ -97,6 +106,24 @@ static void use_addresses(struct dialer *d)
 	d->addresses = dialer_order(d->agent, d->fresh, d->fresh_count);
 	memcpy(d->address, d->fresh, d->addresses * sizeof(*d->fresh));
 	d->next = 0;
+	for (unsigned i = 0; *d->preferred && i < d->addresses; i++) {
+		char text[DIAL_NAME];
+
+		if (address_text(&d->address[i].at, text) && !strcmp(text, d->preferred))
+			d->next = i;
+	}
+	*d->preferred = '\0';
+}
+
+bool dialer_at(const struct dialer *d, char out[DIAL_NAME])
+{
+	return d->link->greeted && !link_free(d->link) && dialer_chooses(d) &&
+	       address_text(&d->address[d->current].at, out);
+}
+
+void dialer_prefer(struct dialer *d, const char *address)
+{
+	snprintf(d->preferred, sizeof(d->preferred), "%s", address);
 }
 
 bool dialer_chooses(const struct dialer *d)

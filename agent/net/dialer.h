@@ -28,6 +28,7 @@
 
 #define DIAL_ADDRESSES 16 /* of all names together; more are left out */
 #define DIAL_LIST      1024
+#define DIAL_NAME      128 /* bytes of "HOST PORT", numeric */
 /* Ticks of a second. A collector that is restarted is back sooner than DIAL_HELD. */
 #define DIAL_HELD      10 /* a collector that was connected is waited for */
 #define DIAL_HELLO     10 /* one that took the connection says hello within this time */
@@ -74,7 +75,8 @@ struct dialer {
 	int home_fd;	   /* -1: it does not look */
 	unsigned home_due; /* ticks until it looks again */
 	unsigned home_wait, home_at;
-	struct link *link; /* the link for this connection */
+	char preferred[DIAL_NAME]; /* to be dialled first, once; empty: the best */
+	struct link *link;	   /* the link for this connection */
 	struct pending_peers *pending_peers;
 	size_t socket_buffer;
 };
@@ -92,6 +94,12 @@ int dialer_turn(struct dialer *dialer, const char *list, uint16_t port);
 unsigned dialer_order(uint64_t agent, struct dial_address *addresses, unsigned count);
 /* Says whether the agent has anything to send. If not, it may change the collector. */
 void dialer_rest(struct dialer *dialer, bool idle);
+/* Writes the address of the collector that has said hello, and returns true, if there are several
+ * to choose from. */
+bool dialer_at(const struct dialer *dialer, char out[DIAL_NAME]);
+/* Begins with this address, as dialer_at gave it, if it is one of the collectors'. Call it after
+ * dialer_open. */
+void dialer_prefer(struct dialer *dialer, const char *address);
 /* Ends the wait for a collector that was connected: what is recorded has no room any more. */
 void dialer_hurry(struct dialer *dialer);
 /* Returns true if there is more than one address to choose from. */

@@ -162,7 +162,7 @@ static void agent_tick(uv_timer_t *timer)
 	control_socket_tick(&a->control_socket, clock_monotonic_ns());
 	cells_tick(a);
 	agent_look_for_keys(a);
-	dialer_rest(&a->dialer, is_idle(a) && !a->orphans.count);
+	dialer_rest(&a->dialer, is_idle(a) && !orphans_wait(&a->orphans));
 	if (a->dialer.held && agent_has_stalled(a))
 		dialer_hurry(&a->dialer);
 	agent_work(a);
@@ -368,6 +368,7 @@ void agent_close(struct agent *a)
 		control_socket_close(&a->control_socket);
 		listener_close(&a->listener);
 		dialer_close(&a->dialer);
+		agent_forget_note(a);
 		pending_peers_close(&a->pending_peers);
 		beacon_close(&a->beacon);
 		for (uint32_t i = 0; i < a->budget.links; i++)

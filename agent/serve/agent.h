@@ -243,6 +243,7 @@ struct agent {
 	struct pending_peers pending_peers;
 	struct listener listener;
 	struct dialer dialer;
+	char noted[DIAL_NAME]; /* the collector that the file beside the socket names */
 	struct beacon beacon;
 	struct control_socket control_socket;
 	bool to_links;
@@ -434,6 +435,13 @@ void session_taken_by(struct session *session, uint32_t place);
 /* The collector at `place`, which has everything up to `number`, subscribes by `link`. Returns up
  * to which batch the collector before it has the stream, if it takes over from that one; else 0. */
 uint64_t session_taken_over(struct session *session, const struct link *link, uint64_t number);
+/* ---- agent_links.c ---- */
+/* Notes in a file beside the socket with which of several collectors the agent is connected. The
+ * next agent there begins with it: what it takes up has its last part there. */
+void agent_note_collector(struct agent *agent);
+/* Removes the note: nothing was left to take up. */
+void agent_forget_note(struct agent *agent);
+/* ---- session_parts.c ---- */
 /* Returns true if a stream takes no more from its program, because its batches have no room. */
 bool agent_has_stalled(struct agent *agent);
 /* Appends the names of the collectors before the present one: "desk (10.0.0.5), then ". Returns the

@@ -250,6 +250,7 @@ static uint32_t welcomed(void *context, const struct link *link,
 	if (is_new)
 		forget_collector(a, place);
 	log_info("link to %s: it is %s", link->peer, a->collectors.at[place].name);
+	agent_note_collector(a);
 	return place;
 }
 

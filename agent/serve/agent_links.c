@@ -1,10 +1,12 @@
 /* Opens the agent's links to collectors: those that it listens for, and the one that it dials. See
  * agent.h, dialer.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "agent/net/endpoint.h"
 #include "agent/serve/agent.h"
@@ -93,6 +95,52 @@ static uint64_t agent_identity(const struct agent *a)
 	return hash_bytes(&key, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
+/* Returns false if no name beside the socket can be had. */
+static bool note_path(const struct agent *a, char out[TARGET_PATH_MAX])
+{
+	const char *home = a->settings.home;
+
+	return home && *home == '/' &&
+	       (size_t)snprintf(out, TARGET_PATH_MAX, "%s.collector", home) < TARGET_PATH_MAX;
+}
+
+/* A note that can't be written is no fault: the next agent then begins with its first choice. */
+void agent_note_collector(struct agent *a)
+{
+	char path[TARGET_PATH_MAX], at[DIAL_NAME];
+	int fd;
+
+	if (!dialer_at(&a->dialer, at) || !strcmp(at, a->noted) || !note_path(a, path))
+		return;
+	memcpy(a->noted, at, sizeof(a->noted));
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	if (write(fd, at, strlen(at)) < 0)
+		log_debug("can't write %s: %s", path, strerror(errno));
+	close(fd);
+}
+
+void agent_forget_note(struct agent *a)
+{
+	char path[TARGET_PATH_MAX];
+
+	if (*a->noted && note_path(a, path))
+		unlink(path);
+	*a->noted = '\0';
+}
+
+/* Begins with the collector that an agent had which was killed here. */
+static void read_note(struct agent *a)
+{
+	char path[TARGET_PATH_MAX], at[DIAL_NAME];
+
+	if (note_path(a, path) && proc_read(-1, path, at, sizeof(at)) > 0) {
+		dialer_prefer(&a->dialer, at);
+		memcpy(a->noted, at, sizeof(a->noted));
+	}
+}
+
 void agent_share_links(struct agent *a)
 {
 	const struct agent_settings *s = &a->settings;
@@ -139,6 +187,7 @@ int agent_open_links(struct agent *a, struct err_text *err)
 	r = dialer_open(&a->dialer, &a->loop, &a->pending_peers, &a->link[a->budget.links - 1],
 			a->budget.socket_buffer, collector, DISCOVERY_UDP_PORT);
 	a->dialer.agent = agent_identity(a);
+	read_note(a);
 	return r;
 }
 

@@ -158,6 +158,14 @@ static void cut_short(struct orphans *os, uint32_t index)
 		orphans_reader(os, i, index)->active = false;
 }
 
+bool orphans_wait(const struct orphans *os)
+{
+	for (uint32_t i = 0; i < os->count; i++)
+		if (os->orphan[i].segments)
+			return true;
+	return false;
+}
+
 bool orphans_tick(struct orphans *os, uint64_t linger_ns, bool now)
 {
 	bool any = false;

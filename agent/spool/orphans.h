@@ -101,6 +101,8 @@ void orphans_acknowledged(struct orphans *orphans, uint32_t link, const uint8_t 
 			  uint32_t incarnation, uint64_t number);
 /* Resets the link's progress: the connection has ended, or another one takes its place. */
 void orphans_forget(struct orphans *orphans, uint32_t link);
+/* Returns true if any was not delivered, or was a moment ago. */
+bool orphans_wait(const struct orphans *orphans);
 /* Removes the orphans that were delivered more than `linger_ns` ago, or all delivered orphans if
  * `now`. Returns true if any was removed. */
 bool orphans_tick(struct orphans *orphans, uint64_t linger_ns, bool now);

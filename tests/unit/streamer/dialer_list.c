@@ -218,6 +218,39 @@ static void goes_home(void **state)
 	dialer_end();
 }
 
+/* One that it had before: that comes first, once. */
+static void begins_where_it_was(void **state)
+{
+	char where[DIAL_NAME];
+	unsigned who;
+	int fd;
+
+	(void)state;
+	begin(NULL);
+	desks_open();
+	snprintf(where, sizeof(where), "127.0.0.1 %u", port[2]);
+	dial_to(list, 1);
+	dialer_prefer(&d, where);
+	who = called(&fd);
+	assert_int_equal(who, 2);
+	assert_false(dialer_at(&d, where));
+	greets();
+	assert_true(dialer_at(&d, where));
+	assert_int_equal(strtoul(strchr(where, ' '), NULL, 10), port[2]);
+	turn_to(list, 1);
+	close(fd);
+	who = called(&fd);
+	assert_int_equal(who, desk_of(0));
+	close(fd);
+	dialer_prefer(&d, "10.0.0.1 1"); /* which is none of them */
+	turn_to(list, 1);
+	who = called(&fd);
+	assert_int_equal(who, desk_of(0));
+	close(fd);
+	desks_close();
+	dialer_end();
+}
+
 /* Names that nobody knows are left out. */
 static void unknown_names(void **state)
 {
@@ -242,8 +275,11 @@ static void unknown_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_OF_DIALER(order),	       TEST_OF_DIALER(moves),
-		TEST_OF_DIALER(says_nothing),  TEST_OF_DIALER(goes_home),
+		TEST_OF_DIALER(order),
+		TEST_OF_DIALER(moves),
+		TEST_OF_DIALER(says_nothing),
+		TEST_OF_DIALER(goes_home),
+		TEST_OF_DIALER(begins_where_it_was),
 		TEST_OF_DIALER(unknown_names),
 	};
 
