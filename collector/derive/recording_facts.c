@@ -5,6 +5,7 @@
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "collector/derive/recording_parts.h"
+#include "collector/derive/state.h"
 #include "collector/recording/stream_id.h"
 #include "proto/stack_columns.h"
 #include "proto/culled.h"
@@ -17,6 +18,11 @@ int recording_keep(const struct recording *r, const char *name, char **ret_path,
 		return -ENOENT;
 	*ret_frames = r->scan.offset;
 	return asprintf(ret_path, "%s/%s", r->derived.folder, name) < 0 ? -ENOMEM : 0;
+}
+
+uint32_t recording_rows_version(void)
+{
+	return STATE_VERSION;
 }
 
 const char *recording_path(const struct recording *r)

@@ -29,3 +29,5 @@ static inline bool view_frame_hidden(const struct view_frame *frame, enum filter
  * result.
  */
 char *site_disguise(const char *function, const char *word);
+/* Returns a number that is another one when the built-in rules are others. */
+uint64_t site_rules_print(void);

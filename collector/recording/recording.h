@@ -32,6 +32,9 @@ const char *recording_path(const struct recording *recording);
  * has not ended. */
 int recording_keep(const struct recording *recording, const char *name, char **ret_path,
 		   uint64_t *ret_frames);
+/* Returns the version of what rows are derived by: what was computed from rows of another version
+ * may be something else. */
+uint32_t recording_rows_version(void);
 const struct stream_id *recording_id(const struct recording *recording);
 const struct process_info *recording_process(const struct recording *recording);
 /* Returns true if a process was writing the recording at the last look. Otherwise the stream has

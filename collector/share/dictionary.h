@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "collector/share/stack_ids.h"
+#include "collector/sums/stack_ids.h"
 
 struct view;
 

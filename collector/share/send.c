@@ -18,7 +18,7 @@
 #include "collector/recording/recording.h"
 #include "collector/share/kept.h"
 #include "collector/share/snapshot_rows.h"
-#include "collector/share/stack_ids.h"
+#include "collector/sums/stack_ids.h"
 #include "collector/share/stream_row.h"
 
 #include "base/ban.h"

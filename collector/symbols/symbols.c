@@ -145,6 +145,20 @@ static void search_files(struct symbols *s, struct module *m)
 		symbols_note(s, m, "has no build id: the file here was used without a check");
 }
 
+uint64_t symbols_signature(struct symbols *s, const struct symbol_module *asked)
+{
+	struct module *m;
+
+	if (symbols_is_pseudo(asked) || asked->build_id_length > ELF_BUILD_ID_MAX)
+		return 0;
+	m = symbols_module_of(s, asked);
+	if (!m)
+		return 0;
+	search_files(s, m);
+	/* A server may have a better file than those that are here. */
+	return m->files.signature ^ (m->files.count + 1) ^ (s->fetcher.urls ? UINT64_MAX : 0);
+}
+
 /*
  * Silent if the catalogue has the answers. A few places without a line need no note; places without
  * a name do.

@@ -107,6 +107,11 @@ void symbols_refresh(struct symbols *symbols);
  */
 bool symbols_are_stale(struct symbols *symbols);
 /*
+ * Searches for the module's files. Returns a number that is another one when other files could name
+ * its code: names that were kept beside it hold as long as it is the same. 0: no file can.
+ */
+uint64_t symbols_signature(struct symbols *symbols, const struct symbol_module *module);
+/*
  * Finds the most informative local file with the module's build id and at most `bytes_max` bytes;
  * debug information has priority. No server is asked. Returns 0 with ret_path, which the caller
  * frees, and its size; `err` may then remark that a better file is too large. Returns -ENOENT if

@@ -289,6 +289,19 @@ bool site_is_allocator(const struct site_rules *rules, const char *function)
 	return false;
 }
 
+/* FNV-1a, over the kinds and the texts with their NULs. */
+uint64_t site_rules_print(void)
+{
+	uint64_t print = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		print = (print ^ known[i].kind) * 0x100000001b3;
+		for (size_t k = 0; k <= strlen(known[i].text); k++)
+			print = (print ^ (uint8_t)known[i].text[k]) * 0x100000001b3;
+	}
+	return print;
+}
+
 char *site_disguise(const char *function, const char *word)
 {
 	const char *name = after_return_type(function), *end = "";

@@ -1,5 +1,5 @@
 /* Numbers backtraces by their contents. See stack_ids.h. */
-#include "collector/share/stack_ids.h"
+#include "collector/sums/stack_ids.h"
 
 #include <endian.h>
 #include <errno.h>

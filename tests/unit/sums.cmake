@@ -1,0 +1,5 @@
+if(NOT TARGET heapcast_sums)
+	return()
+endif()
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+heapcast_unit_tests(sums heapcast_sums heapcast_query heapcast_store heapcast_symbols heapcast_proto heapcast_base PkgConfig::XXHASH)
