@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <strings.h>
 
 #include "base/ban.h"
@@ -167,6 +168,40 @@ int parse_duration(const char *text, uint64_t *ret_ns)
 		return -ERANGE;
 	*ret_ns = nearest_whole(total);
 	return 0;
+}
+
+#define WALL_SECONDS_MAX 9223372036 /* of an int64_t in ns */
+
+static int wall_of(int64_t seconds, uint64_t *ret_ns)
+{
+	if (seconds < 0 || seconds > WALL_SECONDS_MAX)
+		return -ERANGE;
+	*ret_ns = (uint64_t)seconds * 1000000000u;
+	return 0;
+}
+
+int parse_wall(const char *text, uint64_t *ret_ns)
+{
+	struct tm tm = {.tm_isdst = -1};
+	const char *rest;
+	uint64_t seconds;
+
+	if (*text == '@') {
+		int r = parse_u64(text + 1, &seconds);
+
+		if (r < 0)
+			return r;
+		return seconds > WALL_SECONDS_MAX ? -ERANGE : wall_of((int64_t)seconds, ret_ns);
+	}
+	rest = strptime(text, "%Y-%m-%d", &tm);
+	if (!rest || (*rest != ' ' && *rest != 'T'))
+		return -EINVAL;
+	rest = strptime(rest + 1, "%H:%M", &tm);
+	if (rest && *rest == ':')
+		rest = strptime(rest, ":%S", &tm);
+	if (!rest || (*rest && strcmp(rest, "Z") != 0))
+		return -EINVAL;
+	return wall_of(*rest ? timegm(&tm) : mktime(&tm), ret_ns);
 }
 
 int parse_switch(const char *text, bool *ret_on)

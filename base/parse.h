@@ -18,6 +18,12 @@ int parse_duration(const char *text,
 		   uint64_t *ret_ns); /* a bare number means seconds; minutes after hours (1h30);
 				       * seconds after minutes (5m30). After other units it is
 				       * refused. Fractions are allowed: 0.5s */
+/*
+ * Parses a time of the clock: "2026-11-30 14:05", also with a T between and with seconds; of this
+ * machine's time zone, or of UTC with a Z behind it; or "@SECONDS" since the epoch. The result is
+ * in nanoseconds since the epoch. -ERANGE: it is before the epoch or after 2262.
+ */
+int parse_wall(const char *text, uint64_t *ret_ns);
 int parse_switch(const char *text, bool *ret_on); /* 1, yes, true, on; 0, no, false, off and "" */
 /*
  * Parses "HOST:PORT", "[::1]:PORT" or "HOST". Writes the host (at most `size` bytes with its NUL)

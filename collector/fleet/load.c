@@ -28,9 +28,14 @@ static const uint32_t step_seconds[] = {
 /* 2015: a clock that shows less was never set. */
 #define CLOCK_LEAST (1420070400ull * 1000000000)
 
+bool fleet_clock_is_set(uint64_t wall_ns)
+{
+	return wall_ns >= CLOCK_LEAST;
+}
+
 static bool has_clock(const struct fleet_matrix *m, const struct stream_summary *s)
 {
-	return m->by_age || s->start_wall_ns >= CLOCK_LEAST;
+	return m->by_age || fleet_clock_is_set(s->start_wall_ns);
 }
 
 static uint64_t stream_start_ns(const struct fleet_matrix *m, const struct stream_summary *s)
@@ -227,24 +232,33 @@ static int stream_order(const void *a, const void *b)
 	return memcmp(&x->id, &y->id, sizeof(x->id));
 }
 
+int fleet_source_streams(const struct fleet_source *source, const char *select,
+			 struct stream_summary **ret_list, size_t *ret_count, size_t *ret_left_out,
+			 struct err_text *err)
+{
+	int r = source->list(source->context, select, ret_list, ret_count, ret_left_out, err);
+
+	if (r < 0)
+		return r;
+	drop_snapshots(*ret_list, ret_count);
+	if (*ret_count)
+		qsort(*ret_list, *ret_count, sizeof(**ret_list), stream_order);
+	if (!*ret_count && *ret_left_out)
+		return err_set(err, -ENODATA, "no stream can be read: " FLEET_LEFT_OUT);
+	return *ret_count ? 0 : err_set(err, -ENODATA, "there are no such streams");
+}
+
 static int list_streams(struct fleet_loading *l, const struct fleet_source *source,
 			struct err_text *err)
 {
 	size_t left_out = 0;
-	int r = source->list(source->context, l->question->select, &l->streams, &l->count,
-			     &left_out, err);
+	int r = fleet_source_streams(source, l->question->select, &l->streams, &l->count, &left_out,
+				     err);
 
-	if (r < 0)
-		return r;
 	l->report->unread = left_out;
 	if (left_out)
-		l->report->unread_why = "it is no recording, or this user may not read it";
-	drop_snapshots(l->streams, &l->count);
-	if (l->count)
-		qsort(l->streams, l->count, sizeof(*l->streams), stream_order);
-	if (!l->count && l->report->unread)
-		return err_set(err, -ENODATA, "no stream can be read: %s", l->report->unread_why);
-	return l->count ? 0 : err_set(err, -ENODATA, "there are no such streams");
+		l->report->unread_why = FLEET_LEFT_OUT;
+	return r;
 }
 
 static int check_step(const struct fleet_question *q, const struct fleet_source *source,

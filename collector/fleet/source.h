@@ -4,12 +4,14 @@
  * collectors share (collector/share). A source lists streams, and adds what their functions had in
  * use at the moments that fleet_compare has chosen.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "collector/fleet/fleet.h"
 #include "collector/fleet/matrix.h"
 
+struct fleet_top_loading;
 struct store;
 struct stream_summary;
 struct symbols;
@@ -37,6 +39,8 @@ struct fleet_source {
 	/* Adds all streams to the matrix. Returns 0, -ENOMEM, -ECANCELED, or the error for which
 	 * nothing can be told. */
 	int (*load)(void *context, struct fleet_loading *loading, struct err_text *err);
+	/* Adds what backtraces had in use at a minute (top_load.h). Returns the same. */
+	int (*top)(void *context, struct fleet_top_loading *loading, struct err_text *err);
 };
 
 /* The recordings of a store, named by symbols. Both must live as long as the source. */
@@ -63,3 +67,15 @@ int fleet_stream_check(const struct fleet_loading *loading, const struct stream_
 void fleet_stream_unread(struct fleet_loading *loading, const char *why);
 /* Reports progress. Returns 0, or -ECANCELED if the question was withdrawn. */
 int fleet_loading_progress(const struct fleet_loading *loading, uint64_t done);
+
+/* ---- for questions ---- */
+
+#define FLEET_LEFT_OUT "it is no recording, or this user may not read it"
+/* Lists the streams of a question, without snapshots, in the order of their ids. Returns -ENODATA
+ * with a sentence if there are none. The caller frees the list with store_list_free, in either
+ * case. */
+int fleet_source_streams(const struct fleet_source *source, const char *select,
+			 struct stream_summary **ret_list, size_t *ret_count, size_t *ret_left_out,
+			 struct err_text *err);
+/* Returns false if a clock that shows this was never set. */
+bool fleet_clock_is_set(uint64_t wall_ns);

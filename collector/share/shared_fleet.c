@@ -28,6 +28,7 @@
 #include "collector/share/kept.h"
 #include "collector/share/shared_names.h"
 #include "collector/share/shared_streams.h"
+#include "collector/share/shared_top.h"
 
 #include "base/ban.h"
 
@@ -319,5 +320,6 @@ struct fleet_source fleet_source_shared(struct clickhouse *client)
 				     .reach = shared_reach,
 				     .minutes_only = true,
 				     .list = shared_list,
-				     .load = shared_load};
+				     .load = shared_load,
+				     .top = shared_top};
 }

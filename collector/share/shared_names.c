@@ -20,12 +20,16 @@
 /* Numbers in one question: a statement has 256 KiB at most, a number 21 bytes. */
 #define ASKED_AT_ONCE  8000
 #define NAME_BYTES_MAX (1u << 20)
-#define FRAMES_MAX     (1u << 20) /* of a backtrace */
+/* Of a backtrace, these are asked for first. */
+#define INNER_FRAMES	  4
+#define INNER_FRAMES_TEXT "4"
+#define FRAMES_MAX	  (1u << 20) /* of a backtrace */
 
 /* A frame: functions, innermost first, in lines that follow each other. */
 struct name_line {
 	const char *function, *module, *file;
-	bool hidden, last;
+	uint32_t line;
+	bool known, hidden, last;
 };
 
 /* Backtraces of a part of the answer, until their frames are known. */
@@ -62,7 +66,9 @@ static int add_line(struct shared_names *n, uint64_t frame, struct reader *r)
 	line.function = get_name(n, r);
 	line.module = get_name(n, r);
 	line.file = get_name(n, r);
-	if (!line.function || !line.module || !line.file)
+	line.line = row_get_u32(r);
+	line.known = row_get_u64(r);
+	if (!line.function || !line.module || !line.file || reader_error(r))
 		return reader_error(r) ? -EBADMSG : -ENOMEM;
 	line.hidden = !n->innermost && site_is_allocator(n->rules, line.function);
 	place = map_put(&n->frames, frame, &new);
@@ -127,12 +133,9 @@ static int read_frames(struct shared_names *n, const struct map *wanted, struct 
 	/* The same frame may lie on several shards; the best known names count. */
 	for (size_t i = 0; !r && i < count; i += ASKED_AT_ONCE)
 		r = ask_numbers(n,
-				n->files
-					? "SELECT frame, argMax(function, version), argMax(module, "
-					  "version), argMax(file, version) FROM frames WHERE frame "
-					  "IN ("
-					: "SELECT frame, argMax(function, version), argMax(module, "
-					  "version), '' FROM frames WHERE frame IN (",
+				"SELECT frame, argMax(function, version), argMax(module, version), "
+				"argMax(file, version), argMax(line, version), max(version) "
+				"FROM frames WHERE frame IN (",
 				") GROUP BY frame, place ORDER BY frame, place FORMAT RowBinary",
 				list + i, count - i < ASKED_AT_ONCE ? count - i : ASKED_AT_ONCE,
 				frame_row, NULL, err);
@@ -165,7 +168,8 @@ static int stack_row(struct shared_names *n, struct reader *r, void *context)
 
 /* Returns the index + 1 of the line that a backtrace counts for; 0: its innermost frame is not
  * known. */
-static uint64_t site_of(const struct shared_names *n, struct reader *r, uint64_t count)
+static uint64_t site_of(const struct shared_names *n, struct reader *r, uint64_t count,
+			bool *ret_found)
 {
 	uint64_t first = 0, found = 0;
 
@@ -181,38 +185,63 @@ static uint64_t site_of(const struct shared_names *n, struct reader *r, uint64_t
 				break;
 		}
 	}
+	*ret_found = found;
 	return found ? found : first;
 }
 
-static int choose_sites(struct shared_names *n, const struct asked_stacks *a)
+/* `cut`: more frames may follow the last one. Lists the backtraces of which these are all hidden.
+ */
+static int choose_sites(struct shared_names *n, const struct asked_stacks *a, bool cut,
+			struct buf *ret_hidden)
 {
 	struct reader r = reader_of(a->frames.data, a->frames.length);
 
 	while (reader_more(&r)) {
 		uint64_t stack = row_get_u64(&r), count = row_get_u64(&r);
-		uint64_t line = site_of(n, &r, count), *place = map_put(&n->stacks, stack, NULL);
+		bool found = false;
+		uint64_t line = site_of(n, &r, count, &found),
+			 *place = map_put(&n->stacks, stack, NULL);
 
 		if (!place)
 			return -ENOMEM;
 		*place = line;
+		if (cut && !found && count >= INNER_FRAMES)
+			buf_append(ret_hidden, &stack, sizeof(stack));
 	}
-	return 0;
+	return buf_error(ret_hidden);
 }
 
-static int read_stacks(struct shared_names *n, const uint64_t *list, size_t count,
-		       struct err_text *err)
+static int read_frames_of(struct shared_names *n, const char *question, const uint64_t *list,
+			  size_t count, bool cut, struct buf *ret_hidden, struct err_text *err)
 {
 	struct asked_stacks a = {0};
-	int r = ask_numbers(n, "SELECT stack, any(frames) FROM stacks WHERE stack IN (",
-			    ") GROUP BY stack FORMAT RowBinary", list, count, stack_row, &a, err);
+	int r = ask_numbers(n, question, ") GROUP BY stack FORMAT RowBinary", list, count,
+			    stack_row, &a, err);
 
 	if (!r && a.wanted.count)
 		r = read_frames(n, &a.wanted, err);
 	if (!r)
-		r = choose_sites(n, &a);
+		r = choose_sites(n, &a, cut, ret_hidden);
 	buf_done(&a.frames);
 	map_done(&a.wanted);
 	return r;
+}
+
+/* The innermost frames decide, nearly always: a third of the work. */
+static int read_stacks(struct shared_names *n, const uint64_t *list, size_t count,
+		       struct err_text *err)
+{
+	cleanup(buf_done) struct buf hidden = {0}, none = {0};
+	int r = read_frames_of(n,
+			       "SELECT stack, any(arraySlice(frames, 1, " INNER_FRAMES_TEXT
+			       ")) FROM stacks WHERE stack IN (",
+			       list, count, true, &hidden, err);
+
+	if (r || !hidden.length)
+		return r;
+	return read_frames_of(n, "SELECT stack, any(frames) FROM stacks WHERE stack IN (",
+			      (const uint64_t *)(const void *)hidden.data,
+			      hidden.length / sizeof(uint64_t), false, &none, err);
 }
 
 int shared_names_read(struct shared_names *n, const uint64_t *stacks, size_t count,
@@ -240,11 +269,15 @@ int shared_names_read(struct shared_names *n, const uint64_t *stacks, size_t cou
 
 struct shared_site shared_names_site(const struct shared_names *n, uint64_t stack)
 {
-	static const struct shared_site unknown = {"[unknown]", "", ""};
-	const uint64_t *line = map_get(&n->stacks, stack);
+	static const struct shared_site unknown = {
+		.function = "[unknown]", .module = "", .file = ""};
+	const uint64_t *place = map_get(&n->stacks, stack);
+	const struct name_line *line = place && *place ? &n->lines[*place - 1] : NULL;
 
-	return line && *line
-		       ? (struct shared_site){n->lines[*line - 1].function,
-					      n->lines[*line - 1].module, n->lines[*line - 1].file}
-		       : unknown;
+	return line ? (struct shared_site){.function = line->function,
+					   .module = line->module,
+					   .file = line->file,
+					   .line = line->line,
+					   .known = line->known}
+		    : unknown;
 }

@@ -13,15 +13,15 @@ struct err_text;
 struct site_rules;
 
 struct shared_site {
-	const char *function, *module,
-		*file; /* as in a call site; "": unknown. Valid as long as the names */
+	const char *function, *module, *file; /* as in a call site; valid as long as the names */
+	uint32_t line;
+	bool known; /* the function has a name */
 };
 
 struct shared_names {
 	struct clickhouse *client;
 	const struct site_rules
 		*rules; /* of what only passes allocations on; NULL: the known ones */
-	bool files;	/* names of files are read, too */
 	bool innermost; /* nothing is hidden: sites are innermost frames */
 	struct intern texts;
 	struct map stacks; /* stack -> frame that it counts for, index of `lines` + 1 */

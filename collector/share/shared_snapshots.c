@@ -462,7 +462,7 @@ int shared_snapshot_functions(struct clickhouse *client, const struct snapshot *
 	int r = ask_uses(client, snapshot, owner, &uses, err);
 
 	*ret_functions = (struct shared_functions){
-		.names = {.client = client, .files = true, .innermost = hide == HIDE_NONE}};
+		.names = {.client = client, .innermost = hide == HIDE_NONE}};
 	ret_functions->groups.hide = hide;
 	if (!r)
 		r = name_uses(&ret_functions->names, &uses, err);

@@ -11,6 +11,10 @@ boards=60 minutes=30
 [ -z "${HEAPCAST_TEST_FULL-}" ] || boards=200 minutes=120
 
 "$BUILD/tests/made-fleet" "$T/data" $boards $minutes 64 7 build >"$T/made"
+# Some that began later.
+"$BUILD/tests/made-fleet" "$T/data" 5 10 64 9 >"$T/made"
+all=$((boards + 5))
+earlier=$(($(date +%s) - 20 * 60))
 
 # What is in a data base: numbers of rows, and a sum over all that they say.
 contents() { # DATABASE
@@ -18,9 +22,12 @@ contents() { # DATABASE
 		(SELECT count() FROM $1.streams FINAL WHERE done = 1), (SELECT count() FROM $1.stacks FINAL) FROM $1.sums"
 }
 
+echo 'cache_*' >"$T/rules"
 same_answers() { # DATABASE
 	local question
-	for question in "--step 1m" "--step 5m --last 20m" "--step 1m --align start" "--step 2m --select host=gw-0*"; do
+	for question in "--step 1m" "--step 5m --last 20m" "--step 1m --align start" "--step 2m --select host=gw-0*" \
+		"--top function" "--top site --count 7" "--top backtrace --count 9" "--top function --select host=gw-0*" \
+		"--top function --hide-rules $T/rules" "--top function --at @$earlier" "--top site --at @$((earlier - 300))"; do
 		# shellcheck disable=SC2086 # words
 		"$COLLECTOR" fleet --data "$T/data" $question --json >"$T/recordings.json"
 		# shellcheck disable=SC2086
@@ -35,10 +42,10 @@ same_answers() { # DATABASE
 
 # Without trouble.
 "$COLLECTOR" share --data "$T/data" --store "$at/calm" >"$T/share" 2>"$T/share.err"
-assert_contains "the first pass" "$T/share" "$boards streams up to date, "
+assert_contains "the first pass" "$T/share" "$all streams up to date, "
 same_answers calm
 "$COLLECTOR" share --data "$T/data" --store "$at/calm" >"$T/again"
-assert_contains "another pass" "$T/again" "$boards streams up to date, 0 sums sent"
+assert_contains "another pass" "$T/again" "$all streams up to date, 0 sums sent"
 calm=$(contents calm)
 
 # What the manual has for Grafana.

@@ -3,27 +3,24 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/answers/fleet.h"
+#include "collector/answers/fleet_top.h"
 #include "collector/answers/json.h"
-#include "collector/catalogue/store.h"
 #include "collector/cli/ask/fail_if.h"
 #include "collector/cli/ask/symbol_sources.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/fleet/fleet_source.h"
+#include "collector/cli/fleet/fleet_top.h"
 #include "collector/cli/output.h"
 #include "collector/cli/progress.h"
 #include "collector/cli/terminal.h"
-#include "collector/clickhouse/client.h"
 #include "collector/fleet/source.h"
 #include "collector/query/query.h"
-#include "collector/share/shared_fleet.h"
-#include "collector/share/shared_open.h"
-#include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
 
@@ -32,33 +29,11 @@
 #define BUILD_SHOWN  8 /* digits */
 #define INDENT	     5
 
-DEFINE_CLEANUP(store_close, struct store *)
-DEFINE_CLEANUP(site_rules_free, struct site_rules *)
-
-struct fleet_options {
-	struct common_options common;
-	struct symbol_choice symbols;
-	uint64_t count, last_ns, step_ns;
-	const char *fail_if, *align, *by, *hide_rules, *store;
-};
-
 /* ---- as text ---- */
 
 static const char *plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
-}
-
-static const char *time_text(char out[32], uint64_t wall_ns)
-{
-	time_t seconds = (time_t)(wall_ns / 1000000000);
-	bool minutes = seconds % 60 == 0;
-	struct tm tm;
-
-	if (!localtime_r(&seconds, &tm) ||
-	    !strftime(out, 32, minutes ? "%Y-%m-%d %H:%M" : "%Y-%m-%d %H:%M:%S", &tm))
-		snprintf(out, 32, "?");
-	return out;
 }
 
 /* "1.5 MiB", "-12 B" */
@@ -95,7 +70,7 @@ static const char *span_text(char out[32], uint64_t ns)
 /* A moment of the report: a time of day, or an age. */
 static const char *moment_text(char out[32], const struct fleet_report *r, uint64_t ns)
 {
-	return r->by_age ? span_text(out, ns) : time_text(out, ns);
+	return r->by_age ? span_text(out, ns) : fleet_time_text(out, ns);
 }
 
 static void print_fleet(const struct fleet_report *r)
@@ -272,6 +247,11 @@ static void print_functions(const struct fleet_report *r, uint64_t count)
 		printf("and %zu more (--count)\n", (size_t)(r->function_count - count));
 }
 
+static uint64_t rows_of(const struct fleet_options *o)
+{
+	return o->count != FLEET_COUNT_DEFAULT ? o->count : ROWS_SHOWN;
+}
+
 static int show(const struct command_call *call, const struct fleet_report *r)
 {
 	const struct fleet_options *o = call->options;
@@ -287,9 +267,9 @@ static int show(const struct command_call *call, const struct fleet_report *r)
 		return output_json(call->command, stdout, &out);
 	}
 	print_fleet(r);
-	print_findings(r, o->count);
+	print_findings(r, rows_of(o));
 	if (r->function_count)
-		print_functions(r, o->count);
+		print_functions(r, rows_of(o));
 	if (*fleet_digest(r, digest))
 		printf("\nSHA-256 of the report (--json):\n%s\n", digest);
 	return EXIT_DONE;
@@ -352,6 +332,8 @@ static int fleet_check(const struct command_call *call)
 		return command_usage_error(call->command,
 					   "--align takes \"clock\" or \"start\", not \"%.60s\"",
 					   o->align);
+	if (o->top || o->at)
+		return fleet_top_check(call);
 	if (!o->fail_if)
 		return EXIT_DONE;
 	fleet_values(values, &nothing);
@@ -360,71 +342,20 @@ static int fleet_check(const struct command_call *call)
 
 /* ---- asking ---- */
 
-static void fleet_progress(void *context, uint64_t done, uint64_t of)
+static int fleet_compare_of(const struct fleet_source *source, const struct fleet_options *o,
+			    const struct site_rules *rules, void *ret_report, struct err_text *err)
 {
-	static char what[] = "reading streams";
-
-	(void)context;
-	progress_show(what, done, of);
-}
-
-static int ask_recordings(const struct fleet_options *o, const struct fleet_question *question,
-			  struct fleet_report *ret_report, struct err_text *err)
-{
-	struct symbol_sources sources = {0};
-	cleanup(cleanup_store_close) struct store *store = NULL;
-	struct symbols *symbols = NULL;
-	int r = store_open(o->common.data, STORE_READ, &store, err);
-
-	if (!r)
-		r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, err);
-	if (!r) {
-		struct fleet_recordings recordings = {store, symbols};
-		struct fleet_source source = fleet_source_recordings(&recordings);
-
-		r = fleet_compare(&source, question, ret_report, err);
-	}
-	symbols_free(symbols);
-	symbol_sources_close(&sources);
-	return r;
-}
-
-static int ask_shared(const struct fleet_options *o, const struct fleet_question *question,
-		      struct fleet_report *ret_report, struct err_text *err)
-{
-	struct clickhouse *client = NULL;
-	int r = shared_open(o->store, NULL, &client, err);
-
-	if (!r) {
-		struct fleet_source source = fleet_source_shared(client);
-
-		r = fleet_compare(&source, question, ret_report, err);
-	}
-	clickhouse_close(client);
-	return r;
-}
-
-static int fleet_ask(const struct fleet_options *o, struct fleet_report *ret_report,
-		     struct err_text *err)
-{
-	struct fleet_question question = {
+	const struct fleet_question question = {
 		.select = o->common.select,
 		.last_ns = o->last_ns,
 		.step_ns = o->step_ns,
 		.by_age = o->align && !strcmp(o->align, "start"),
 		.build_tag = o->by,
+		.rules = rules,
 		.progress = fleet_progress,
 	};
-	cleanup(cleanup_site_rules_free) struct site_rules *rules = NULL;
-	int r = o->hide_rules ? site_rules_read(o->hide_rules, &rules, err) : 0;
 
-	question.rules = rules;
-	if (r < 0)
-		return r;
-	/* What a variable says gives way to a folder that was typed. */
-	return o->store && *o->store && (o->common.store_typed || !o->common.data_only)
-		       ? ask_shared(o, &question, ret_report, err)
-		       : ask_recordings(o, &question, ret_report, err);
+	return fleet_compare(source, &question, ret_report, err);
 }
 
 static int fleet_run(struct command_call *call)
@@ -436,7 +367,9 @@ static int fleet_run(struct command_call *call)
 
 	if (status)
 		return status;
-	r = fleet_ask(o, &report, &err);
+	if (o->top)
+		return fleet_top_run(call);
+	r = fleet_source_ask(o, fleet_compare_of, &report, &err);
 	if (r == -ENODATA) {
 		command_note(call->command, "%s", err_get(&err, r));
 		return o->fail_if ? EXIT_FAULT : EXIT_NO;
@@ -459,10 +392,19 @@ static const struct option fleet_table[] = {
 	OPTION_TEXT(struct fleet_options, by, "by", "KEY",
 		    "take the value of this tag for the build of a program that has it: version"),
 	STORE_OPTION(struct fleet_options, store),
-	OPTION_NUMBER(struct fleet_options, count, "count", "N", "rows shown (10)"),
+	OPTION_NUMBER(struct fleet_options, count, "count", "N", "rows shown (10; with --top 25)"),
 	OPTION_TEXT(struct fleet_options, fail_if, "fail-if", "CONDITION",
 		    "exit status 1 if it is true: 'growths_in_builds > 0 or most_bytes > 10M'; any "
 		    "expression of SQL; an unknown name lists all there are"),
+	{0},
+};
+
+static const struct option top_table[] = {
+	OPTION_TEXT(struct fleet_options, top, "top", "WHAT",
+		    "what is in use on all boards together, by function, site (a line of code) or "
+		    "backtrace, instead of the comparison"),
+	OPTION_TEXT(struct fleet_options, at, "at", "TIME",
+		    "at this minute: '2026-11-30 14:05' (the last one of most boards)"),
 	{0},
 };
 
@@ -477,16 +419,18 @@ static const struct option symbol_table[] = {
 
 static const struct option_group groups[] = {
 	{NULL, fleet_table},
+	{"What is in use", top_table},
 	{"Names", symbol_table},
 	{"Common options", common_table},
 	{0},
 };
 
-static const struct fleet_options defaults = {.common.data = DEFAULT_DATA, .count = ROWS_SHOWN};
+static const struct fleet_options defaults = {.common.data = DEFAULT_DATA,
+					      .count = FLEET_COUNT_DEFAULT};
 
 const struct command command_fleet = {
 	.name = "fleet",
-	.answers = {&fleet_answer},
+	.answers = {&fleet_answer, &fleet_top_answer},
 	.summary = "what grows on which boards and in which build, and since when",
 	.usage = "[OPTION...]",
 	.about = "Compares the boards of a fleet, function by function: what grows on some boards\n"
@@ -496,12 +440,15 @@ const struct command command_fleet = {
 		 "has grown: on all boards, on the median board with the error, and below which\n"
 		 "value 95 % of the boards are.\n"
 		 "\n"
-		 "The same streams give the same report, byte for byte, and its SHA-256.\n",
+		 "The same streams give the same report, byte for byte, and its SHA-256.\n"
+		 "\n"
+		 "--top tells who holds the memory of the whole fleet at one minute.\n",
 	.work = "comparing boards",
 	.examples =
 		"  collector fleet\n"
 		"  collector fleet --select 'executable=*/gateway' --last 24h\n"
 		"  collector fleet --step 1d\n"
+		"  collector fleet --top function --at '2026-11-30 14:05'\n"
 		"  collector fleet --align start --by version --fail-if 'growths_in_builds > 0'\n",
 	.groups = groups,
 	.options_size = sizeof(struct fleet_options),

@@ -4,15 +4,11 @@
 #include <stdlib.h>
 
 #include "collector/answers/fleet.h"
-#include "collector/catalogue/store.h"
-#include "collector/clickhouse/client.h"
 #include "collector/fleet/source.h"
+#include "collector/http/fleet/source.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
-#include "collector/share/shared_fleet.h"
-#include "collector/share/shared_open.h"
-#include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
 
@@ -43,58 +39,31 @@ static const struct route_parameter compare_parameters[] = {
 	{0},
 };
 
-static int compare_recordings(struct asking *a, const struct fleet_question *question)
+static int compare_of(struct asking *a, const struct fleet_source *source)
 {
 	struct told_comparison *told = a->result;
-	struct symbols *symbols = NULL;
-	struct store *store = NULL;
-	int r = sources_open_symbols(a->x->sources, &store, &symbols, &a->x->err);
+	struct fleet_question question = a->values.fleet;
 
-	if (!r && store) {
-		struct fleet_recordings recordings = {store, symbols};
-		struct fleet_source source = fleet_source_recordings(&recordings);
-
-		r = fleet_compare(&source, question, &told->report, &a->x->err);
-	}
-	symbols_free(symbols);
-	store_close(store);
-	return r;
-}
-
-static int compare_shared(struct asking *a, const struct fleet_question *question)
-{
-	struct told_comparison *told = a->result;
-	struct clickhouse *client = NULL;
-	int r = shared_open(sources_shared(a->x->sources), &a->x->cancelled, &client, &a->x->err);
-
-	if (!r) {
-		struct fleet_source source = fleet_source_shared(client);
-
-		r = fleet_compare(&source, question, &told->report, &a->x->err);
-	}
-	clickhouse_close(client);
-	return r;
+	question.select = a->values.select;
+	question.cancelled = &a->x->cancelled;
+	question.rules = sources_rules(a->x->sources);
+	return fleet_compare(source, &question, &told->report, &a->x->err);
 }
 
 static int compare_ask(struct asking *a)
 {
 	struct told_comparison *told = a->result;
-	struct fleet_question question = a->values.fleet;
 	int r;
 
-	if (question.step_ns % 1000000000)
+	if (a->values.fleet.step_ns % 1000000000)
 		return asking_fault(a, "step",
 				    err_set(&a->x->err, -EINVAL, "step takes whole seconds"));
-	if (sources_shared(a->x->sources) && question.step_ns % FLEET_STEP_NS)
+	if (sources_shared(a->x->sources) && a->values.fleet.step_ns % FLEET_STEP_NS)
 		return asking_fault(
 			a, "step",
 			err_set(&a->x->err, -EINVAL,
 				"step takes whole minutes where collectors share a data base"));
-	question.select = a->values.select;
-	question.cancelled = &a->x->cancelled;
-	question.rules = sources_rules(a->x->sources);
-	r = sources_shared(a->x->sources) ? compare_shared(a, &question)
-					  : compare_recordings(a, &question);
+	r = fleet_asked_of_source(a, compare_of);
 	/* Nobody to compare: the report is empty, and the note says why. */
 	if (r == -ENODATA) {
 		snprintf(told->note, sizeof(told->note), "%s", a->x->err.text);

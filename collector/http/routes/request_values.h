@@ -44,7 +44,10 @@ struct request_values {
 	const char *title, *file;
 	const char *select;
 	struct fleet_question fleet;
-	const char *base; /* the other side of a diff: "ID" or "ID@TIME" */
+	const char *fleet_at; /* owned by the request */
+	uint32_t fleet_by;    /* enum fleet_top_by */
+	uint64_t fleet_count; /* 0: not given */
+	const char *base;     /* the other side of a diff: "ID" or "ID@TIME" */
 	/* For maps. */
 	uint64_t map; /* number of the map; NO_TIME: any */
 	uint64_t peak_rss_min, peak_rss_max;

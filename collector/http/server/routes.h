@@ -17,6 +17,7 @@ struct sources;
 	ROUTE(shared)                                                                              \
 	ROUTE(shared_snapshots)                                                                    \
 	ROUTE(compare)                                                                             \
+	ROUTE(fleet_top)                                                                           \
 	ROUTE(take_snapshot)                                                                       \
 	ROUTE(import)                                                                              \
 	ROUTE(rights)                                                                              \

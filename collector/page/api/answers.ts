@@ -304,6 +304,52 @@ export interface FleetFunction {
 	in_use: number;
 }
 
+export interface FleetTop {
+	/** Why there is nothing to tell. */
+	note?: string;
+	/** The moment: the beginning of a minute (ns since the epoch). */
+	at_ns: number;
+	/** What a row is. */
+	by: 'function' | 'site' | 'backtrace';
+	/** That were recorded at that moment. */
+	streams: number;
+	/** Streams that could not be read. */
+	unread: number;
+	/** Of the first of them. */
+	unread_why?: string;
+	/** In use on all boards (bytes). */
+	bytes: number;
+	/** In use on all boards (blocks). */
+	blocks: number;
+	/** Different ones that have something in use. */
+	backtraces: number;
+	/** How many rows there would be. */
+	groups: number;
+	/** Most bytes first. */
+	rows: FleetTopRow[];
+}
+
+export interface FleetTopRow {
+	/** Null: unknown. */
+	function: string | null;
+	/** Name of the program or library, without folders; null: unknown. */
+	module: string | null;
+	/** Of the call site. */
+	file?: string;
+	/** Of the call site. */
+	line?: number;
+	/** By backtrace: its number, which is the same in all recordings. */
+	backtrace?: string;
+	/** In use; estimated if sampled (bytes). */
+	bytes: number;
+	/** In use; estimated if sampled (blocks). */
+	blocks: number;
+	/** Of all bytes in use (1/1000). */
+	share: number;
+	/** Different ones that have something in use. */
+	backtraces: number;
+}
+
 export interface Imported {
 	/** Name of the file. */
 	file: string;
@@ -1899,6 +1945,7 @@ export interface Answers {
 	'shared': SharedStream[];
 	'shared/snapshots': FleetSnapshot[];
 	'fleet': FleetComparison;
+	'fleet/top': FleetTop;
 	'rights': Rights;
 	'openapi.json': Openapi;
 	'allocations': Allocations;

@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -415,6 +417,43 @@ static void long_decimals(void **state)
 	check(parse_size, &(struct sample){zeroes, -ERANGE, 0}, 1);
 }
 
+/* Of UTC, of the time zone, and since the epoch. */
+static void test_wall(void **state)
+{
+	static const char *const same[] = {"@1796048280", "2026-11-30 14:18Z",
+					   "2026-11-30T14:18:00Z", "2026-11-30 15:18",
+					   "2026-11-30T15:18:00"},
+				 *const wrong[] = {"",
+						   "now",
+						   "@",
+						   "@-1",
+						   "@1s",
+						   "2026-11-30",
+						   "14:18",
+						   "2026-11-30 14",
+						   "2026-11-30 14:18z",
+						   "2026-13-30 14:18",
+						   "2026-11-30  14:18 UTC",
+						   "2026-11-30x14:18"};
+	uint64_t ns;
+
+	(void)state;
+	setenv("TZ", "XYZ-1", 1);
+	tzset();
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
+		ns = 0;
+		assert_int_equal(parse_wall(same[i], &ns), 0);
+		assert_int_equal(ns, 1796048280000000000);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(parse_wall(wrong[i], &ns), -EINVAL);
+	assert_int_equal(parse_wall("1969-12-31 23:59Z", &ns), -ERANGE);
+	assert_int_equal(parse_wall("@18446744073709551615", &ns), -ERANGE);
+	assert_int_equal(parse_wall("9999-12-31 23:59Z", &ns), -ERANGE);
+	assert_int_equal(parse_wall("2026-11-30 14:18:07Z", &ns), 0);
+	assert_int_equal(ns, 1796048287000000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +463,7 @@ int main(void)
 		cmocka_unit_test(switches),	 cmocka_unit_test(hosts_fit),
 		cmocka_unit_test(units),	 cmocka_unit_test(decimals),
 		cmocka_unit_test(long_decimals),
+		cmocka_unit_test(test_wall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

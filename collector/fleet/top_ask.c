@@ -1,0 +1,339 @@
+/* Answers what a fleet has in use. See top.h. */
+#include "collector/fleet/top.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/catalogue/store.h"
+#include "collector/fleet/source.h"
+#include "collector/fleet/top_load.h"
+#include "collector/query/minutes.h"
+
+#include "base/ban.h"
+
+#define LAST_MINUTES 10 /* of which the last one is chosen */
+
+static int64_t wrapped(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* ---- the minute ---- */
+
+static bool is_there(const struct stream_summary *s, uint32_t minute)
+{
+	uint64_t at = minute_start_ns(minute);
+
+	return at >= s->start_wall_ns && at - s->start_wall_ns <= s->last_ns;
+}
+
+static uint64_t count_there(const struct fleet_top_loading *l, uint32_t minute)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		count += is_there(&l->streams[i], minute);
+	return count;
+}
+
+/* Streams that are recorded now have come to different minutes. The last one at which most are
+ * there tells of the fleet; at the very last there may be one stream alone. */
+static uint32_t last_minute(const struct fleet_top_loading *l)
+{
+	uint64_t last = 0, most = 0;
+	uint32_t chosen = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		uint64_t end = (l->streams[i].start_wall_ns + l->streams[i].last_ns) / MINUTE_NS;
+
+		if (is_there(&l->streams[i], (uint32_t)end))
+			last = end > last ? end : last;
+	}
+	for (uint64_t back = 0; back < LAST_MINUTES && back < last; back++) {
+		uint64_t there = count_there(l, (uint32_t)(last - back));
+
+		if (there > most) {
+			most = there;
+			chosen = (uint32_t)(last - back);
+		}
+	}
+	return chosen;
+}
+
+/* Keeps the streams that fit. The list frees the others; their ids stay. */
+static int keep_streams(struct fleet_top_loading *l, bool (*fits)(const struct fleet_top_loading *l,
+								  const struct stream_summary *s))
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		struct stream_summary s = l->streams[i];
+
+		if (!fits(l, &s)) {
+			if (array_reserve(&l->others, &l->others_capacity,
+					  (uint64_t)l->other_count + 1, sizeof(*l->others)) < 0)
+				return -ENOMEM;
+			l->others[l->other_count++] = s.id;
+			continue;
+		}
+		l->streams[i] = l->streams[kept];
+		l->streams[kept++] = s;
+	}
+	store_list_drop(l->streams, kept, l->count);
+	l->count = kept;
+	return 0;
+}
+
+static bool has_clock(const struct fleet_top_loading *l, const struct stream_summary *s)
+{
+	(void)l;
+	return fleet_clock_is_set(s->start_wall_ns);
+}
+
+static bool was_there(const struct fleet_top_loading *l, const struct stream_summary *s)
+{
+	return is_there(s, l->minute);
+}
+
+/* Counts the streams that can't be placed in time. */
+static int tell_clockless(struct fleet_top_loading *l)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < l->count; i++) {
+		struct err_text why = {0};
+
+		if (has_clock(l, &l->streams[i]))
+			continue;
+		err_set(&why, -EINVAL, "the clock of %.200s was not set when it began",
+			l->streams[i].host);
+		r = fleet_top_unread(l, why.text);
+	}
+	return r;
+}
+
+static int choose_minute(struct fleet_top_loading *l, struct err_text *err)
+{
+	int r = tell_clockless(l);
+
+	if (!r)
+		r = keep_streams(l, has_clock);
+
+	l->minute =
+		l->question->at_ns ? (uint32_t)(l->question->at_ns / MINUTE_NS) : last_minute(l);
+	l->top->at_ns = minute_start_ns(l->minute);
+	l->top->by = l->question->by;
+	if (!r)
+		r = keep_streams(l, was_there);
+	if (!r && !l->count)
+		return err_set(err, -ENODATA, "no stream was recorded at %s",
+			       l->question->at_ns ? "that minute" : "the beginning of a minute");
+	return r;
+}
+
+/* ---- the groups ---- */
+
+/* Rows under way: the group of a row is its index. */
+struct top_groups {
+	struct fleet_top_row *rows;
+	uint32_t *site; /* a call site, by row */
+	int64_t *units; /* by row */
+	uint32_t count, capacity, sites_capacity, units_capacity;
+	struct map numbers; /* key -> index + 1 */
+};
+
+static void top_groups_done(struct top_groups *g)
+{
+	free(g->rows);
+	free(g->site);
+	free(g->units);
+	map_done(&g->numbers);
+}
+
+static uint64_t key_of(const struct fleet_top_loading *l, const struct fleet_top_stack *s)
+{
+	const struct fleet_top_site *site = &l->sites[s->site];
+
+	switch (l->question->by) {
+	case FLEET_TOP_BACKTRACE:
+		return s->id;
+	case FLEET_TOP_SITE:
+		return s->site;
+	default:
+		return (uint64_t)site->function << 32 | site->module;
+	}
+}
+
+static int64_t group_of(struct top_groups *g, uint64_t key)
+{
+	uint64_t *place = map_put(&g->numbers, key, NULL);
+	uint64_t wanted = (uint64_t)g->count + 1;
+
+	if (!place || array_reserve(&g->rows, &g->capacity, wanted, sizeof(*g->rows)) < 0 ||
+	    array_reserve(&g->site, &g->sites_capacity, wanted, sizeof(*g->site)) < 0 ||
+	    array_reserve(&g->units, &g->units_capacity, wanted, sizeof(*g->units)) < 0)
+		return -ENOMEM;
+	if (!*place)
+		*place = ++g->count;
+	return (int64_t)*place - 1;
+}
+
+static int64_t blocks_of(int64_t units)
+{
+	return (wrapped(units, MINUTE_UNIT / 2)) >> 20;
+}
+static_assert(MINUTE_UNIT == 1 << 20, "");
+
+static int add_to_group(struct fleet_top_loading *l, struct top_groups *g,
+			const struct fleet_top_stack *s, int64_t *all_units)
+{
+	int64_t group = group_of(g, key_of(l, s));
+	struct fleet_top_row *row;
+
+	if (group < 0)
+		return (int)group;
+	row = &g->rows[group];
+	row->bytes = wrapped(row->bytes, s->bytes);
+	row->backtraces++;
+	row->backtrace = l->question->by == FLEET_TOP_BACKTRACE ? s->id : 0;
+	g->units[group] = wrapped(g->units[group], s->units);
+	g->site[group] = s->site;
+	l->top->bytes = wrapped(l->top->bytes, s->bytes);
+	l->top->backtraces++;
+	*all_units = wrapped(*all_units, s->units);
+	return 0;
+}
+
+static const char *text_of(const struct fleet_top_loading *l, uint32_t text)
+{
+	const char *bytes = intern_get(&l->texts, text);
+
+	return bytes && *bytes ? bytes : NULL;
+}
+
+static void name_row(const struct fleet_top_loading *l, struct fleet_top_row *row, uint32_t number)
+{
+	const struct fleet_top_site *site = &l->sites[number];
+
+	row->function = text_of(l, site->function);
+	row->module = text_of(l, site->module);
+	if (l->question->by == FLEET_TOP_FUNCTION)
+		return;
+	row->file = text_of(l, site->file);
+	row->line = site->line;
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int row_order(const void *a, const void *b)
+{
+	const struct fleet_top_row *x = a, *y = b;
+	int r;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	if (x->blocks != y->blocks)
+		return x->blocks > y->blocks ? -1 : 1;
+	if (x->backtrace != y->backtrace)
+		return x->backtrace < y->backtrace ? -1 : 1;
+	r = compare_texts(x->function, y->function);
+	r = r ? r : compare_texts(x->module, y->module);
+	r = r ? r : compare_texts(x->file, y->file);
+	return r ? r : x->line < y->line ? -1 : x->line > y->line;
+}
+
+static uint64_t share_of(int64_t bytes, int64_t all)
+{
+	return bytes > 0 && all >= bytes ? (uint64_t)((__int128)bytes * 1000 / all) : 0;
+}
+
+static int make_groups(struct fleet_top_loading *l, struct top_groups *g)
+{
+	int64_t units = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < l->stack_count; i++)
+		if (l->stacks[i].bytes || l->stacks[i].units)
+			r = add_to_group(l, g, &l->stacks[i], &units);
+	l->top->blocks = blocks_of(units);
+	for (uint32_t i = 0; i < g->count; i++) {
+		g->rows[i].blocks = blocks_of(g->units[i]);
+		g->rows[i].share = share_of(g->rows[i].bytes, l->top->bytes);
+		name_row(l, &g->rows[i], g->site[i]);
+	}
+	if (g->count)
+		qsort(g->rows, g->count, sizeof(*g->rows), row_order);
+	l->top->groups = g->count;
+	l->top->row_count = g->count < l->question->count ? g->count : (size_t)l->question->count;
+	l->top->rows = take_ptr(g->rows);
+	return r;
+}
+
+/* ---- all ---- */
+
+static void loading_done(struct fleet_top_loading *l)
+{
+	store_list_free(l->streams, l->count);
+	intern_done(&l->site_keys);
+	map_done(&l->numbers);
+	free(l->others);
+	free(l->sites);
+	free(l->stacks);
+}
+
+static int load(struct fleet_top_loading *l, const struct fleet_source *source,
+		struct err_text *err)
+{
+	size_t left_out = 0;
+	int r = array_reserve(&l->sites, &l->sites_capacity, 1, sizeof(*l->sites));
+
+	if (!r)
+		r = fleet_source_streams(source, l->question->select, &l->streams, &l->count,
+					 &left_out, err);
+	l->top->unread = left_out;
+	if (left_out)
+		l->top->unread_why = FLEET_LEFT_OUT;
+	if (!r)
+		r = choose_minute(l, err);
+	if (r)
+		return r;
+	l->top->streams = l->count;
+	return source->top(source->context, l, err);
+}
+
+int fleet_top_ask(const struct fleet_source *source, const struct fleet_top_question *question,
+		  struct fleet_top *ret_top, struct err_text *err)
+{
+	struct intern *texts = calloc(1, sizeof(*texts));
+	cleanup(top_groups_done) struct top_groups groups = {0};
+	struct fleet_top_loading l = {.question = question, .top = ret_top};
+	int r = texts ? 0 : -ENOMEM;
+
+	*ret_top = (struct fleet_top){.owned = texts};
+	if (!r)
+		r = load(&l, source, err);
+	if (!r)
+		r = make_groups(&l, &groups);
+	loading_done(&l);
+	if (texts)
+		*texts = l.texts;
+	if (r < 0)
+		fleet_top_done(ret_top);
+	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
+}
+
+void fleet_top_done(struct fleet_top *top)
+{
+	free(top->rows);
+	if (top->owned)
+		intern_done(top->owned);
+	free(top->owned);
+	*top = (struct fleet_top){0};
+}
