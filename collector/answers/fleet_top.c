@@ -43,7 +43,7 @@ static const struct answer_field row_fields[] = {
 		    write_backtrace, .when = SOMETIMES),
 	ROW("bytes", bytes, "bytes", "in use; estimated if sampled"),
 	ROW("blocks", blocks, "blocks", "in use; estimated if sampled"),
-	ROW("share", share, "1/1000", "of all bytes in use"),
+	ROW("share", share, NULL, "of all bytes in use, in thousandths"),
 	ROW("backtraces", backtraces, NULL, "different ones that have something in use"),
 	{0},
 };

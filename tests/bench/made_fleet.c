@@ -89,7 +89,9 @@ static void put_functions(struct board *b)
 			snprintf(name, sizeof(name), "handler_%u", f);
 		composer_node(b->composer, outermost, module, offset, &b->nodes[f]);
 		composer_name(b->composer, module, offset,
-			      &(struct composer_frame){.function = name}, 1);
+			      &(struct composer_frame){
+				      .function = name, .file = "src/gateway.c", .line = 10 + f},
+			      1);
 	}
 }
 

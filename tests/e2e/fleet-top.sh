@@ -79,7 +79,7 @@ assert all(r["share"] == r["bytes"] * 1000 // top["bytes"] for r in top["rows"])
 assert top["at_ns"] % 60000000000 == 0 and top["by"] == "function"
 END
 fleet --top backtrace --count 2 >"$T/text"
-assert_contains "the text" "$T/text" "In use at " " of 20 streams in 16" "BACKTRACE" "and 14 more (--count)" "in gateway"
+assert_contains "the text" "$T/text" "In use at " " of 20 streams in 16" "BACKTRACE" "and 14 more (--count)" ", src/gateway.c:"
 [ "$(wc -L <"$T/text")" -le 80 ] || fail "lines of more than 80 columns: $(cat "$T/text")"
 
 # Another minute.

@@ -82,8 +82,8 @@ known = re.findall(r"^  (\w+)  ", helped().partition("Commands:")[2].partition("
 assert {"list", "top", "gather"} < set(known), known
 assert {c for c in known if "--json " in helped(c)} - set(commands) == {"export", "flamegraph"}, known
 
-# What needs a fleet has its own tests: snapshot.sh, ctl.sh, fleet-compare.sh.
-of_fleets = {"answer_fleet_comparison", "answer_fleet_snapshot", "answer_snapshot_diff", "answer_snapshot_shown", "answer_orders"}
+# What needs a fleet has its own tests: snapshot.sh, ctl.sh, fleet-compare.sh, fleet-top.sh.
+of_fleets = {"answer_fleet_comparison", "answer_fleet_top", "answer_fleet_snapshot", "answer_snapshot_diff", "answer_snapshot_shown", "answer_orders"}
 answers = {form["$ref"].rsplit("/", 1)[1] for forms in commands.values() for form in forms["anyOf"]}
 assert answers - asked == of_fleets, sorted((answers - asked) ^ of_fleets)
 

@@ -271,6 +271,8 @@ check(schema_of("/snapshot", "post"), taken, "POST /snapshot")
 check(schema_of("/snapshots"), get(FLEET, "/snapshots"), "/snapshots")
 check(schema_of("/fleet"), get(MADE, "/fleet?last=50m"), "/fleet")
 check(schema_of("/fleet"), get(MADE, "/fleet?select=host%3Dnobody"), "/fleet of nobody")
+for query in ("by=function", "by=site&count=3", "by=backtrace", "select=host%3Dnobody"):
+    check(schema_of("/fleet/top"), get(MADE, "/fleet/top?" + query), "/fleet/top?" + query)
 live = taken["processes"][0]["stream"]
 for order in {"action": "mark", "text": "here"}, {"action": "mode", "mode": "sample=4K"}, {"action": "mode", "mode": "full"}, {"action": "snapshot"}:
     check(schema_of("/data/{id}/control", "post"), get(FLEET, f"/data/{live}/control", order), f"POST control: {order}")

@@ -344,7 +344,7 @@ export interface FleetTopRow {
 	bytes: number;
 	/** In use; estimated if sampled (blocks). */
 	blocks: number;
-	/** Of all bytes in use (1/1000). */
+	/** Of all bytes in use, in thousandths. */
 	share: number;
 	/** Different ones that have something in use. */
 	backtraces: number;
