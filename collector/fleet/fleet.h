@@ -102,7 +102,7 @@ struct fleet_report {
 	uint64_t streams, boards, programs, builds;
 	uint64_t too_short; /* boards with too few moments to tell growth */
 	uint64_t unread;    /* streams that could not be read */
-	bool cut;	    /* there is older data than of FLEET_MOMENTS_MAX moments, or there was */
+	bool cut; /* there is older data than of FLEET_MOMENTS_MAX moments, or there was */
 	/* Boards of one program; boards of the second largest build of one program. Only those with
 	 * enough moments to tell growth. */
 	uint64_t most_boards, most_of_build;

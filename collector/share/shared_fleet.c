@@ -47,7 +47,7 @@ struct shared_loading {
 	struct fleet_loading *loading;
 	struct shared_names names;
 	uint32_t kept;		 /* kept.h */
-	bool any; /* there are sums */
+	bool any;		 /* there are sums */
 	struct shared_row *rows; /* of one question */
 	uint32_t count, capacity;
 };

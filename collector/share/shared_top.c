@@ -94,6 +94,30 @@ static int ask_streams(struct clickhouse *client, struct fleet_top_loading *l,
 	return r;
 }
 
+/* Lists the snapshots, whose sums are those of other streams once more. The caller frees the list.
+ */
+static int list_snapshots(struct clickhouse *client, struct stream_id **ret_list, size_t *ret_count,
+			  struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
+	struct reader r;
+	int e = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD,
+			       "SELECT DISTINCT stream FROM streams WHERE is_snapshot = 1 "
+			       "FORMAT RowBinary",
+			       &answer, err);
+
+	if (e < 0)
+		return e;
+	*ret_count = 0;
+	*ret_list = calloc(answer.length / sizeof(**ret_list) + 1, sizeof(**ret_list));
+	if (!*ret_list)
+		return -ENOMEM;
+	r = reader_of(answer.data, answer.length);
+	while (reader_left(&r) >= sizeof(**ret_list))
+		row_get_id(&r, (*ret_list)[(*ret_count)++].bytes);
+	return 0;
+}
+
 /*
  * To look up the stream of each row takes as long as to add the rows up. So if most streams are
  * asked for, all are added up, and the others, which the table's order finds quickly, are taken
@@ -102,7 +126,9 @@ static int ask_streams(struct clickhouse *client, struct fleet_top_loading *l,
 static int add_streams(struct clickhouse *client, struct fleet_top_loading *l, struct err_text *err)
 {
 	struct id_list chosen = {0, &l->streams->id, l->count, sizeof(*l->streams)},
-		       others = {0, l->others, l->other_count, sizeof(*l->others)};
+		       others = {0, l->others, l->other_count, sizeof(*l->others)},
+		       snapshots = {.stride = sizeof(struct stream_id)};
+	cleanup(cleanup_free) struct stream_id *list = NULL;
 	int r = kept_read(client, &chosen.kept, err);
 
 	others.kept = chosen.kept;
@@ -113,7 +139,13 @@ static int add_streams(struct clickhouse *client, struct fleet_top_loading *l, s
 	r = fleet_top_progress(l, 0);
 	if (!r)
 		r = ask_sums(client, l, &others, 0, 0, false, err);
-	return r ? r : ask_streams(client, l, &others, true, err);
+	if (!r)
+		r = ask_streams(client, l, &others, true, err);
+	if (!r)
+		r = list_snapshots(client, &list, &snapshots.count, err);
+	snapshots.first = list;
+	snapshots.kept = others.kept;
+	return r ? r : ask_streams(client, l, &snapshots, true, err);
 }
 
 /* ---- names ---- */

@@ -462,8 +462,7 @@ int main(void)
 		cmocka_unit_test(for_people),	 cmocka_unit_test(forms_change_at_their_bounds),
 		cmocka_unit_test(switches),	 cmocka_unit_test(hosts_fit),
 		cmocka_unit_test(units),	 cmocka_unit_test(decimals),
-		cmocka_unit_test(long_decimals),
-		cmocka_unit_test(test_wall),
+		cmocka_unit_test(long_decimals), cmocka_unit_test(test_wall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "collector/share/stack_ids.h"
+#include "collector/sums/stack_ids.h"
 #include "tests/unit/query/recording.h"
 
 static void test_numbers(void **state)
