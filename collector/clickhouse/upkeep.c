@@ -44,6 +44,26 @@ static int upkeep_numbers(struct clickhouse *c, size_t shard, struct buf *sql,
 	return reader_error(&reader) || reader_more(&reader) ? upkeep_wrong(c, err) : 0;
 }
 
+int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
+		      struct err_text *err)
+{
+	cleanup(buf_done) struct buf sql = {.data = NULL};
+	uint64_t missing = 0;
+	int r = 0;
+
+	if (client->replicated) {
+		/* A log without an entry has 0 for both. */
+		buf_printf(&sql,
+			   "SELECT toUInt64(sum(inserts_in_queue) + sum(log_max_index >= "
+			   "log_pointer AND log_max_index > 0)) FROM system.replicas WHERE database = '%s' AND table IN "
+			   "('sums_local', 'streams_local') FORMAT RowBinary",
+			   client->url.database);
+		r = upkeep_numbers(client, shard, &sql, &missing, 1, err);
+	}
+	*ret_behind = missing;
+	return r;
+}
+
 int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batch, uint32_t day,
 			  struct clickhouse_batch_found *ret_found, struct err_text *err)
 {

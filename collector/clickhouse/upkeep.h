@@ -20,6 +20,10 @@ struct clickhouse_batch_found {
 			  (for a week) */
 };
 
+/* Tells whether the replica that is asked lacks rows of `sums` or `streams` that another one has
+ * accepted. Returns 0 or an error of client.h. */
+int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
+		      struct err_text *err);
 /* Asks a server of the shard. `day`: days since the epoch. Returns 0 or an error of client.h. */
 int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batch, uint32_t day,
 			  struct clickhouse_batch_found *ret_found, struct err_text *err);

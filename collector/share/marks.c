@@ -13,6 +13,7 @@
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
+#include "collector/clickhouse/upkeep.h"
 
 #include "base/ban.h"
 
@@ -123,6 +124,18 @@ static int marks_check(struct marks *m, struct clickhouse *client, size_t shard,
 	return 1;
 }
 
+/* A replica that has not got all rows yet would say that less was sent than was. */
+static int check_replica(struct clickhouse *client, size_t shard, struct err_text *err)
+{
+	bool behind = false;
+	int r = clickhouse_behind(client, shard, &behind, err);
+
+	if (r < 0 || !behind)
+		return r;
+	return err_set(err, -EAGAIN, "a replica of shard %zu has not caught up with the others yet",
+		       shard + 1);
+}
+
 int marks_read(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
 	       struct err_text *err)
 {
@@ -132,9 +145,13 @@ int marks_read(struct marks *m, struct clickhouse *client, size_t shard, uint64_
 	r = read_foreign(m, client, shard, collector, err);
 	if (r < 0 || m->read)
 		return r ? r : marks_check(m, client, shard, collector, err);
-	r = marks_ask(client, shard, collector,
-		      "stream, last_ns, in_use_bytes, in_use_blocks, print, sent_to, done", "=",
-		      &answer, err);
+	r = check_replica(client, shard, err);
+	if (!r)
+		r = marks_ask(client, shard, collector,
+			      "stream, last_ns, in_use_bytes, in_use_blocks, print, sent_to, done",
+			      "=", &answer, err);
+	if (!r)
+		r = check_replica(client, shard, err);
 	if (!r)
 		r = marks_parse(m, &answer);
 	if (r < 0) {

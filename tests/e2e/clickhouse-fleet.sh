@@ -75,7 +75,7 @@ cp -r "$T/data" "$T/copy"
 rm -r "$T/copy/share"
 status=0
 "$COLLECTOR" share --data "$T/copy" --store "$at/twice" >"$T/copied" 2>&1 || status=$?
-assert_contains "a copy of the folder" "$T/copied" "$boards streams another collector sends already"
+assert_contains "a copy of the folder" "$T/copied" "streams another collector sends already: this folder"
 assert_eq "what a copy has added" "$calm" "$(contents twice)"
 
 # Questions make nothing, and sums that somebody removed are missed.
