@@ -11,14 +11,15 @@
 #include "agent/unwind/arch/x86_64/scan.h"
 
 /* xor %ebp, %ebp, in both encodings; sub $8, %rsp; call; je, jmp and jmp *%rax */
-#define CLEAR	  0x31, 0xed
-#define CLEAR_TOO 0x33, 0xed
-#define OTHER	  0x31, 0xdb /* xor %ebx, %ebx */
-#define ROOM	  0x48, 0x83, 0xec, 0x08
-#define CALL	  0xe8, 0x10, 0, 0, 0
-#define BRANCH	  0x74, 0
-#define JUMP	  0xeb, 0
-#define AWAY	  0xff, 0xe0
+#define CLEAR	     0x31, 0xed
+#define CLEAR_TOO    0x33, 0xed
+#define OTHER	     0x31, 0xdb /* xor %ebx, %ebx */
+#define ROOM	     0x48, 0x83, 0xec, 0x08
+#define CALL	     0xe8, 0x10, 0, 0, 0
+#define BRANCH	     0x74, 0
+#define JUMP	     0xeb, 0
+#define AWAY	     0xff, 0xe0
+#define ROOM_AWAY(n) 0x48, 0x83, 0xc4, n /* add $n, %rsp */
 
 #define CODE(...) {__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 
@@ -79,6 +80,8 @@ static const struct {
 	{{0x0f, 0xc9, AWAY}, 0},			 /* bswap %ecx */
 	{{0x58, 0xc3}, 2},				 /* a return always leaves */
 	{{0x90, 0xc3}, 1},
+	{{ROOM_AWAY(8), 0x5d, ROOM_AWAY(8), 0xc3}, 4},
+	{{ROOM_AWAY(4), 0x5d, ROOM_AWAY(4), 0xc3}, 0}, /* no place for a saved %rbp */
 };
 
 static void test_leaving(void **state)
@@ -96,10 +99,39 @@ static void test_leaving(void **state)
 	}
 }
 
+/* Behind a call, read from where a return has ended another function: %rbp is where its push has
+ * put it, if that is a place for it. */
+static const struct {
+	uint8_t code[32];
+	size_t length;
+	uint32_t cfa_words, fp_words;
+} pushing[] = {
+	{CODE(0xc3, 0x55, 0x48, 0x83, 0xec, 0x10, CALL, 0xf4), 4, 2},
+	{CODE(0xc3, 0x48, 0x83, 0xec, 0x08, 0x55, 0x48, 0x83, 0xec, 0x08, CALL, 0xf4), 4, 3},
+	{CODE(0xc3, 0x48, 0x83, 0xec, 0x04, 0x55, 0x48, 0x83, 0xec, 0x0c, CALL, 0xf4), 0, 0},
+};
+
+static void test_pushing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(pushing) / sizeof(pushing[0]); i++) {
+		const struct arch_code code = {.begin = pushing[i].code,
+					       .end = pushing[i].code + pushing[i].length,
+					       .address = 0x1000};
+		struct arch_frame frame = {.cfa_words = 0};
+		bool found = arch_scan(&code, 0x1000 + pushing[i].length - 1, false, &frame);
+
+		assert_int_equal(found, pushing[i].cfa_words != 0);
+		assert_int_equal(found ? frame.cfa_words : 0, pushing[i].cfa_words);
+		assert_int_equal(found ? frame.fp_words : 0, pushing[i].fp_words);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_outermost),
-					   cmocka_unit_test(test_leaving)};
+					   cmocka_unit_test(test_leaving),
+					   cmocka_unit_test(test_pushing)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
