@@ -58,6 +58,7 @@ static void test_tls(void **state)
 	assert_int_equal(places_taken(), 0);
 	assert_int_equal(links_taken(), 0);
 	assert_int_equal(logged("warn  refused host 1: "), 1);
+	assert_int_equal(logged("it closed the connection"), 0);
 	assert_int_equal(logged("refused"), 1);
 	link_io_close(&io);
 	secure_close(other);
@@ -74,6 +75,7 @@ static void test_no_tls(void **state)
 	int fd;
 
 	(void)state;
+	logged_begin();
 	begin(secure);
 	fd = come_from(1);
 	greet(fd);
@@ -87,6 +89,8 @@ static void test_no_tls(void **state)
 	close(fd);
 	turn();
 	assert_int_equal(places_taken(), 0);
+	assert_int_equal(logged("host 1: it closed the connection, before it had said who it is"),
+			 1);
 	fd = come_from(1);
 	assert_int_equal(send(fd, head, sent, MSG_NOSIGNAL), sent);
 	turn();
@@ -103,6 +107,7 @@ static void test_no_tls(void **state)
 	expect_closed(fd);
 	assert_int_equal(places_taken(), 0);
 	end();
+	logged_end();
 }
 
 /* One dial with TLS. Returns what becomes of it at the other end. */
