@@ -58,6 +58,8 @@ static void plain_numbers(void **state)
 static void sizes(void **state)
 {
 	static const struct sample samples[] = {
+		{"18014398509481980K", 0, UINT64_MAX - 4095},
+		{"18014398509481982K", -ERANGE, 0}, /* the next that a double can be */
 		{"0", 0, 0},
 		{"512", 0, 512},
 		{"512B", 0, 512},

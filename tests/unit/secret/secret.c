@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "base/secure/secret_hmac.h"
 #include "tests/unit/first_descriptor.h"
 #include "tests/unit/left_behind.h"
 #include "tests/unit/temporary.h"
@@ -304,6 +305,20 @@ static void read_key(void *context)
 			  : secret_read(path, &r->secret, NULL);
 }
 
+/* The example of FIPS 180-4. */
+static void digests_are_those_of_others(void **state)
+{
+	static const uint8_t abc[32] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
+					0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
+					0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c,
+					0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
+	uint8_t digest[32];
+
+	(void)state;
+	assert_int_equal(secret_sha256("abc", 3, digest), 0);
+	assert_memory_equal(digest, abc, sizeof(abc));
+}
+
 /* Neither as text nor as bytes, and not if it is refused. */
 static void nothing_is_left_behind(void **state)
 {
@@ -338,6 +353,7 @@ int main(void)
 		TEST_IN_FOLDER(what_is_no_file_is_refused),
 		TEST_IN_FOLDER(proofs_are_those_of_others),
 		TEST_IN_FOLDER(proofs_are_compared),
+		TEST_IN_FOLDER(digests_are_those_of_others),
 		TEST_IN_FOLDER(characters_are_judged),
 		TEST_IN_FOLDER(bounds_are_exact),
 		TEST_IN_FOLDER(nothing_is_left_behind),
