@@ -133,13 +133,37 @@ static void to_the_same_key(void **state)
 	agent_done(&a);
 }
 
+/* It shows its key, and then speaks another version. */
+static void speak_otherwise(struct agent *a)
+{
+	a->failed |= !agent_dial(a, &keys[0]);
+	agent_greet(a, a->fd, 99);
+	a->failed |= !agent_is_hung_up(a);
+	agent_leave(a);
+}
+
+/* Who has a key and is refused is worth a warning, not just a word that he left. */
+static void refused_with_a_key(void **state)
+{
+	struct collector c;
+	struct agent a;
+
+	(void)state;
+	run(speak_otherwise, INGEST_WARNING, &a, &c);
+	assert_false(a.failed);
+	assert_int_equal(c.counts[INGEST_WARNING], 1);
+	assert_int_equal(c.counts[INGEST_DISCONNECTED], 0);
+	assert_non_null(strstr(c.last_text, "refused"));
+	assert_non_null(strstr(c.last_text, "version 99"));
+	agent_done(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(not_to_others),
-		TEST_IN_FOLDER(not_while_away),
-		TEST_IN_FOLDER(not_before_a_key),
-		TEST_IN_FOLDER(to_the_same_key),
+		TEST_IN_FOLDER(not_to_others),	    TEST_IN_FOLDER(not_while_away),
+		TEST_IN_FOLDER(not_before_a_key),   TEST_IN_FOLDER(to_the_same_key),
+		TEST_IN_FOLDER(refused_with_a_key),
 	};
 
 	for (uint8_t i = 0; i < 2; i++)

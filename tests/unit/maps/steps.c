@@ -5,6 +5,7 @@
  * told, it must have all but those that were cut.
  */
 #include <stdarg.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -269,13 +270,35 @@ static void test_late(void **state)
 	memset(places, 0, sizeof(places));
 }
 
+/* There is a bound for what a step holds, which is told of before there is memory for it. */
+static void test_too_many(void **state)
+{
+	static uint8_t ones[MAPS_REGIONS_MAX + 1], zeros[MAPS_REGIONS_MAX + 1];
+	Heapcast__Maps m = HEAPCAST__MAPS__INIT;
+	struct maps_state s = {0};
+	struct err_text err = {{0}};
+
+	(void)state;
+	memset(ones, 1, sizeof(ones));
+	m.page_shift = 12;
+	m.start = m.size = (ProtobufCBinaryData){MAPS_REGIONS_MAX, ones};
+	m.flags = m.offset = m.device = m.inode = m.name =
+		(ProtobufCBinaryData){MAPS_REGIONS_MAX, zeros};
+	assert_int_equal(maps_state_add(&s, &m, &err), 0);
+	assert_int_equal(s.count, MAPS_REGIONS_MAX);
+	m.start.len = m.size.len = m.flags.len = m.offset.len = m.device.len = m.inode.len =
+		m.name.len = MAPS_REGIONS_MAX + 1;
+	assert_int_equal(maps_state_add(&s, &m, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "start: too many"));
+	maps_state_done(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_room_for_all),
-		cmocka_unit_test(test_little_room),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_room_for_all), cmocka_unit_test(test_little_room),
+		cmocka_unit_test(test_parts),	     cmocka_unit_test(test_late),
+		cmocka_unit_test(test_too_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

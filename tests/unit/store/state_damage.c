@@ -170,6 +170,46 @@ static void bad_other(void **state)
 	BAD(r->other_events.list[1].stack = 4);
 }
 
+/* The state with this number changed to another, in the one place where it is. */
+static int read_changed(const struct recording *r, uint64_t from, uint64_t to)
+{
+	uint8_t old[10], new[10];
+	const size_t length = (size_t)(varint_put(old, from) - old);
+	struct recording *copy;
+	struct state_fit back;
+	struct buf state = {0};
+	unsigned places = 0;
+	int e;
+
+	assert_int_equal(varint_put(new, to) - new, length);
+	assert_int_equal(recording_new(&copy), 0);
+	assert_int_equal(state_write(r, &fit, &state), 0);
+	for (size_t i = 0; i + length <= state.length; i++)
+		if (!memcmp(state.data + i, old, length)) {
+			memcpy(state.data + i, new, length);
+			places++;
+		}
+	assert_int_equal(places, 1);
+	e = state_read(copy, state.data, state.length, &back);
+	buf_done(&state);
+	recording_close(copy);
+	return e;
+}
+
+/* It was written whole, and changed in the file. */
+static void bad_in_the_file(void **state)
+{
+	const uint64_t size = UINT64_C(0xfedcba9876543210);
+	struct recording *r = make();
+
+	(void)state;
+	r->culled.list[0].size_least = size;
+	r->culled.list[0].size_most = size + 1;
+	assert_int_equal(read_changed(r, size + 1, size), 0);
+	assert_int_equal(read_changed(r, size + 1, size - 1), -EBADMSG);
+	recording_close(r);
+}
+
 /* Of a recording without anything else that could be wrong. */
 static void bad_slot_alone(void **state)
 {
@@ -192,9 +232,10 @@ static void bad_slot_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(too_many),    cmocka_unit_test(bad_definitions),
-		cmocka_unit_test(bad_rows),    cmocka_unit_test(bad_slot_alone),
-		cmocka_unit_test(bad_pairing), cmocka_unit_test(bad_other),
+		cmocka_unit_test(too_many),	   cmocka_unit_test(bad_definitions),
+		cmocka_unit_test(bad_rows),	   cmocka_unit_test(bad_slot_alone),
+		cmocka_unit_test(bad_pairing),	   cmocka_unit_test(bad_other),
+		cmocka_unit_test(bad_in_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
