@@ -162,11 +162,42 @@ static void test_mremap(void **state)
 	close_kept(&t, &b, path);
 }
 
+/* What an exec finds is gone; what is mapped in the very same moment is the new program's. */
+static void test_exec(void **state)
+{
+	struct stack_node node = {.module = 2, .offset = 0x100};
+	Heapcast__Mark mark = HEAPCAST__MARK__INIT;
+	struct test_recording t;
+	struct mappings m;
+	struct builder b;
+	char *path;
+
+	(void)state;
+	builder_init(&b, 1);
+	test_first_batch(&b, &node, 1, "/nowhere/libexample.so", 0, false);
+	add_call(&b, 10, HEAPCAST__EVENT_KIND__EVENT_MMAP, 0, 4, 0);
+	add_call(&b, 11, HEAPCAST__EVENT_KIND__EVENT_MMAP, 8, 4, 0);
+	mark.kind = HEAPCAST__MARK_KIND__MARK_EXEC;
+	mark.time_ns = 12;
+	b.mark = &mark;
+	add_call(&b, 12, HEAPCAST__EVENT_KIND__EVENT_MMAP, 20, 4, 0);
+	builder_end(&b, 0);
+	path = open_kept(&t, &b);
+	assert_int_equal(query_mappings(t.view, true, NULL, &m, NULL), 0);
+	assert_int_equal(m.count, 3);
+	assert_int_equal(m.list[0].unmapped_ns, 12);
+	assert_int_equal(m.list[1].unmapped_ns, 12);
+	assert_int_equal(m.list[2].unmapped_ns, NO_TIME);
+	mappings_done(&m);
+	close_kept(&t, &b, path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_page),
 		cmocka_unit_test(test_mremap),
+		cmocka_unit_test(test_exec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

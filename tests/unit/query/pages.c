@@ -18,16 +18,20 @@ static struct naive_rows rows;
 static uint64_t *in_order; /* rows that are wanted */
 static size_t count;
 
-/* Sizes are few, or all the same: most rows have the key of those beside them. */
-static void open_rows(unsigned sizes)
+/* Sizes are few, or all the same: most rows have the key of those beside them. `far`: every other
+ * address is at the end of all. */
+static void open_rows(unsigned sizes, bool far)
 {
 	uint64_t random = 11;
 	struct builder b;
 
 	builder_init(&b, 1);
-	for (unsigned i = 0; i < ROWS; i++)
-		builder_malloc(&b, 100 + i / 2, 1, 0x100000 + 64 * (uint64_t)(i * 7919 % ROWS),
+	for (unsigned i = 0; i < ROWS; i++) {
+		uint64_t address = 0x100000 + 64 * (uint64_t)(i * 7919 % ROWS);
+
+		builder_malloc(&b, 100 + i / 2, 1, far && i % 2 ? -address : address,
 			       100 + test_random(&random) % sizes);
+	}
 	builder_end(&b, 0);
 	test_open(&t, &b);
 	builder_done(&b);
@@ -149,11 +153,11 @@ static void check_order(const struct filter *f)
 		check_ranks(f);
 }
 
-static void check_orders(unsigned sizes)
+static void check_orders(unsigned sizes, bool far)
 {
 	struct filter f;
 
-	open_rows(sizes);
+	open_rows(sizes, far);
 	for (order = PAGE_BY_TIME; order <= PAGE_BY_SIZE; order++)
 		for (unsigned d = 0; d < 2; d++) {
 			descending = d;
@@ -168,19 +172,25 @@ static void check_orders(unsigned sizes)
 static void test_some_sizes(void **state)
 {
 	(void)state;
-	check_orders(8);
+	check_orders(8, false);
 }
 
 static void test_one_size(void **state)
 {
 	(void)state;
-	check_orders(1);
+	check_orders(1, false);
 }
 
 static void test_many_sizes(void **state)
 {
 	(void)state;
-	check_orders(10 * ROWS);
+	check_orders(10 * ROWS, false);
+}
+
+static void test_far_addresses(void **state)
+{
+	(void)state;
+	check_orders(8, true);
 }
 
 int main(void)
@@ -189,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_some_sizes),
 		cmocka_unit_test(test_one_size),
 		cmocka_unit_test(test_many_sizes),
+		cmocka_unit_test(test_far_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,38 @@ static void test_ambiguous(void **state)
 	assert_int_equal(hints(&old, &new), 0);
 }
 
+/* The heaviest ones first; of equal ones, those that were seen first. */
+static void test_order(void **state)
+{
+	static const struct {
+		unsigned blocks;
+		uint64_t size;
+		bool first;
+	} second[] = {{10, 501, true}, {10, 500, false}, {100, 50, false}, {10, 499, false}};
+	struct build before = OLD, new;
+
+	(void)state;
+	before.in_header = 0;
+	before.in_body = 50;
+	for (size_t i = 0; i < sizeof(second) / sizeof(*second); i++) {
+		struct test_recording sides[2];
+		struct diff diff;
+
+		before.of_second = second[i].blocks;
+		before.second_size = second[i].size;
+		new = before;
+		new.site = "parse_all";
+		new.second = "scan_all";
+		compare(&before, &new, GROUP_BY_SITE, NULL, &diff, sides);
+		assert_int_equal(diff.hint_count, 2);
+		assert_string_equal(diff.hints[second[i].first].old, "parse");
+		assert_string_equal(diff.hints[!second[i].first].old, "scan");
+		diff_done(&diff);
+		test_close(&sides[0]);
+		test_close(&sides[1]);
+	}
+}
+
 /* What --map cannot take, or what is no function. */
 static void test_no_name(void **state)
 {
@@ -226,9 +258,8 @@ static void test_no_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_renamed),
-		cmocka_unit_test(test_unclear),
-		cmocka_unit_test(test_ambiguous),
+		cmocka_unit_test(test_renamed),	  cmocka_unit_test(test_unclear),
+		cmocka_unit_test(test_ambiguous), cmocka_unit_test(test_order),
 		cmocka_unit_test(test_no_name),
 	};
 
