@@ -500,6 +500,35 @@ static void given_up(void **state)
 	agent_close(&agent);
 }
 
+/* An agent that was paired tells of whom it refuses how to pair, another one how to give a key. */
+static void pairing_is_advised(void **state)
+{
+	struct secret key;
+
+	(void)state;
+	if (secret_make("0123456789abcdef", 16, "x", &key) < 0)
+		skip(); /* without TLS */
+	for (unsigned paired = 0; paired < 2; paired++) {
+		struct sockaddr_in at;
+		socklen_t length = sizeof(at);
+
+		desk_open();
+		settings.collector = NULL;
+		settings.listen_fd = fcntl(desk.at, F_DUPFD_CLOEXEC, 3); /* the agent's own */
+		settings.secure = (struct secure_options){
+			.secrets = &key, .secret_count = 1, .paired = paired};
+		whole_begin();
+		assert_int_equal(getsockname(desk.at, (struct sockaddr *)&at, &length), 0);
+		desk.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_int_equal(connect(desk.fd, (struct sockaddr *)&at, length), 0);
+		desk_hello();
+		UNTIL(log_count("it speaks no TLS") == 1 + paired);
+		assert_int_equal(log_count("'agent pair CODE'"), paired);
+		desk_close();
+		agent_close(&agent);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -513,6 +542,7 @@ int main(void)
 		TEST_OF_AGENT(taken),
 		TEST_OF_AGENT(rest_is_in_a_file),
 		TEST_OF_AGENT(given_up),
+		TEST_OF_AGENT(pairing_is_advised),
 	};
 	uv_loop_t first;
 
