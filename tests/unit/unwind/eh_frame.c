@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/unwind/eh_frame.h"
+#include "agent/unwind/rows.h"
 #include "agent/unwind/unwind.h"
 
 enum { OMITTED = 0xff, UDATA4 = 0x03, UDATA8 = 0x04, DATAREL_SDATA4 = 0x3b };
@@ -251,8 +252,8 @@ static void test_around(void **state)
 
 /* A CIE with these bytes behind its identifier, and an FDE with these behind its reference to it;
  * both end with what is given. */
-static struct unwind_module entry_of(const void *cie, size_t cie_size, const void *fde,
-				     size_t fde_size)
+static struct unwind_module module_with(const void *cie, size_t cie_size, const void *fde,
+					size_t fde_size)
 {
 	image = (struct image){.size = 16};
 	memset(image.bytes, 0x66, sizeof(image.bytes)); /* so that what is read too far is seen */
@@ -315,7 +316,7 @@ static void test_shared(void **state)
 		memcpy(fde, wide, sizeof(fde));
 		memcpy(fde, &start, 8);
 		memcpy(fde + 8, &size, 8);
-		module = entry_of(s->cie, s->size, fde, sizeof(fde));
+		module = module_with(s->cie, s->size, fde, sizeof(fde));
 		assert_int_equal(eh_frame_find(&module, start, &entry), 0);
 		assert_int_equal(entry.start, start);
 		assert_int_equal(entry.end, start + 0x10);
@@ -348,15 +349,15 @@ static void test_unknown(void **state)
 	for (unsigned version = 0; version < 256; version++) {
 		uint8_t cie[] = {(uint8_t)version, 0, 8, 0, 0x78, 16, 0, 0};
 
-		module = entry_of(cie, sizeof(cie), fde, sizeof(fde));
+		module = module_with(cie, sizeof(cie), fde, sizeof(fde));
 		assert_int_equal(find(&module, 0, &start),
 				 version == 1 || version == 3 || version == 4 ? 0 : -EBADMSG);
 	}
-	module = entry_of(CIE("\1eh\0\1\x78\x10\0\0\0\0"), fde, sizeof(fde));
+	module = module_with(CIE("\1eh\0\1\x78\x10\0\0\0\0"), fde, sizeof(fde));
 	assert_int_equal(find(&module, 0, &start), -EBADMSG);
-	module = entry_of(CIE("\1zP\0\1\x78\x10\5\7****"), fde, sizeof(fde)); /* a pointer? */
+	module = module_with(CIE("\1zP\0\1\x78\x10\5\7****"), fde, sizeof(fde)); /* a pointer? */
 	assert_int_equal(find(&module, 0, &start), -EBADMSG);
-	module = entry_of(CIE("\1\0\1\x78\x10"), fde, sizeof(fde));
+	module = module_with(CIE("\1\0\1\x78\x10"), fde, sizeof(fde));
 	assert_int_equal(find(&module, 0, &start), 0);
 	set_u32(image.cie + 4, 1); /* not what entries share */
 	assert_int_equal(find(&module, 0, &start), -EBADMSG);
@@ -376,7 +377,7 @@ static void test_unknown(void **state)
 static void test_long(void **state)
 {
 	uint8_t fde[20] = {0};
-	struct unwind_module module = entry_of(CIE("\1\0\1\x78\x10"), fde, sizeof(fde));
+	struct unwind_module module = module_with(CIE("\1\0\1\x78\x10"), fde, sizeof(fde));
 	struct eh_entry entry;
 	uint64_t length, most;
 
@@ -536,6 +537,34 @@ static void test_search(void **state)
 	}
 }
 
+static struct unwind_module only;
+
+static const struct unwind_module *find_only(void *context, uint64_t pc)
+{
+	(void)context;
+	(void)pc;
+	return &only;
+}
+
+static uint64_t all_readable(uint64_t from, uint64_t to)
+{
+	(void)from;
+	return to;
+}
+
+/* A stack ends at the begin of the first function that a table tells of: no call returns there. */
+static void test_end(void **state)
+{
+	static const struct unwind_host host = {.find_module = find_only, .readable = all_readable};
+
+	(void)state;
+	assert_int_equal(unwind_init(&host), 0);
+	only = make(true);
+	assert_int_equal(rows_decode(code(0)), row_special(ROW_END, END_BY_HAND));
+	assert_int_not_equal(rows_decode(code(0) - 1), row_special(ROW_END, END_BY_HAND));
+	assert_int_not_equal(rows_decode(code(2) + 1), row_special(ROW_END, END_BY_HAND));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -554,6 +583,7 @@ int main(void)
 		cmocka_unit_test(test_records_outside),
 		cmocka_unit_test(test_behind_damage),
 		cmocka_unit_test(test_search),
+		cmocka_unit_test(test_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
