@@ -55,7 +55,8 @@ int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
 		/* A log without an entry has 0 for both. */
 		buf_printf(&sql,
 			   "SELECT toUInt64(sum(inserts_in_queue) + sum(log_max_index >= "
-			   "log_pointer AND log_max_index > 0)) FROM system.replicas WHERE database = '%s' AND table IN "
+			   "log_pointer AND log_max_index > 0)) FROM system.replicas WHERE "
+			   "database = '%s' AND table IN "
 			   "('sums_local', 'streams_local') FORMAT RowBinary",
 			   client->url.database);
 		r = upkeep_numbers(client, shard, &sql, &missing, 1, err);
