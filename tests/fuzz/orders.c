@@ -50,12 +50,13 @@ static uint32_t welcomed(void *context, const struct link *link,
 	return collectors_welcome(&collectors, greeting, &is_new);
 }
 
-static void subscribed(void *context, const struct link *link, const struct stream *of,
-		       uint64_t number)
+static uint64_t subscribed(void *context, const struct link *link, const struct stream *of,
+			   uint64_t number)
 {
 	(void)context;
 	must(link->who < COLLECTORS_MAX && collectors.at[link->who].links);
 	must(of == &stream && number < stream.spool.next);
+	return 0;
 }
 
 static void acknowledged(void *context, const struct link *link, const struct stream *of,
