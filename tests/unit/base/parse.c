@@ -59,7 +59,8 @@ static void sizes(void **state)
 {
 	static const struct sample samples[] = {
 		{"18014398509481980K", 0, UINT64_MAX - 4095},
-		{"18014398509481982K", -ERANGE, 0}, /* the next that a double can be */
+		{"18014398509481982K", 0, 18446744073709549568u}, /* the greatest double */
+		{"18014398509481984K", -ERANGE, 0},		  /* 2^64 */
 		{"0", 0, 0},
 		{"512", 0, 512},
 		{"512B", 0, 512},
