@@ -45,7 +45,7 @@ static bool has_texts(const struct stream_summary *s)
 {
 	return s->name && s->executable && s->command_line && s->host && s->architecture &&
 	       s->labels.board && s->labels.cgroup && s->labels.build && s->labels.tags &&
-	       s->incomplete;
+	       s->incomplete && s->began_on;
 }
 
 static void get_texts(struct reader *r, struct stream_summary *s)
@@ -60,6 +60,7 @@ static void get_texts(struct reader *r, struct stream_summary *s)
 	s->labels.build = get_text(r);
 	s->labels.tags = get_text(r);
 	s->incomplete = get_text(r);
+	s->began_on = strdup("");
 }
 
 /* A stream that has moved may have freed more than one collector knows of. */

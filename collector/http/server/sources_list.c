@@ -227,6 +227,7 @@ void sources_list_free(struct source_line *lines, size_t count)
 		free(lines[i].summary.architecture);
 		labels_done(&lines[i].summary.labels);
 		free(lines[i].summary.incomplete);
+		free(lines[i].summary.began_on);
 	}
 	free(lines);
 }

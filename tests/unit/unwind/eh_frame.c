@@ -552,9 +552,13 @@ static uint64_t all_readable(uint64_t from, uint64_t to)
 	return to;
 }
 
-/* A stack ends at the begin of the first function that a table tells of: no call returns there. */
+/* A stack ends at the begin of the first function that a table tells of: no call returns there.
+ * (Other processors read the code in front of it.) */
 static void test_end(void **state)
 {
+#ifndef __x86_64__
+	skip();
+#endif
 	static const struct unwind_host host = {.find_module = find_only, .readable = all_readable};
 
 	(void)state;
