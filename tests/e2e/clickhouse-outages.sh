@@ -13,20 +13,6 @@ A=00112233445566778899aabbccddeeff # lies on shard 0 of 2
 B=01112233445566778899aabbccddeeff # on shard 1
 DAY=20000
 
-says() { # EXPECTED CLIENT-ARGUMENT...
-	local expected=$1
-	shift
-	assert_eq "what the client says to ${*:2}" "$expected" "$("$CLIENT" "$@")"
-}
-
-fails() { # TEXT CLIENT-ARGUMENT...
-	local text=$1 status=0
-	shift
-	"$CLIENT" "$@" >failed || status=$?
-	assert_eq "exit status of ${*:2}" 1 $status
-	assert_contains "the error of ${*:2}" failed "$text"
-}
-
 says_in_the_end() { # EXPECTED CLIENT-ARGUMENT...
 	[ "$("$CLIENT" "${@:2}")" = "$1" ]
 }

@@ -11,6 +11,8 @@
 #   clickhouse_hosts [N...]     their hosts, as they stand in a URL: 127.0.0.1:20001,127.0.0.1:20002; all without N
 #   clickhouse_certificate      makes $T/cert.pem for localhost; servers that start later answer by TLS, too, at clickhouse_tls_host N
 #   clickhouse_sql N SQL        what server N answers to a statement
+#   says EXPECTED ARG...        checks what the client (e2e-clickhouse) prints
+#   fails TEXT ARG...           checks that it fails, and that its error has the text, but not the password "hush"
 #   clickhouse_log N            the errors that server N logged
 #   zookeeper_kill, zookeeper_start
 #
@@ -220,4 +222,19 @@ clickhouse_sql() { # N SQL
 
 clickhouse_log() { # N
 	cat "$T/clickhouse-$1/errors"
+}
+
+says() { # EXPECTED CLIENT-ARGUMENT...
+	local expected=$1
+	shift
+	assert_eq "what the client says to ${*:2}" "$expected" "$("$BUILD/tests/e2e-clickhouse" "$@")"
+}
+
+fails() { # TEXT CLIENT-ARGUMENT...
+	local text=$1 status=0
+	shift
+	"$BUILD/tests/e2e-clickhouse" "$@" >"$T/failed" || status=$?
+	assert_eq "exit status of ${*:2}" 1 $status
+	assert_contains "the error of ${*:2}" "$T/failed" "$text"
+	if grep -q hush "$T/failed"; then fail "an error tells the password: $(cat "$T/failed")"; fi
 }

@@ -10,7 +10,8 @@
  *	ask STATEMENT			the same to the first server that can be reached
  *	pause STATEMENT STATEMENT	two on one connection, a line of standard input between
  *
- * PATIENCE_MS in the environment: how long a call waits. STREAM is 32 hexadecimal digits. Prints the kind of an error, and its sentence. Exit status 1 then.
+ * PATIENCE_MS in the environment: how long a call waits. STREAM is 32 hexadecimal digits. Prints the
+ * kind of an error, and its sentence. Exit status 1 then.
  */
 #include <errno.h>
 #include <stdio.h>
