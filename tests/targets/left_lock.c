@@ -1,8 +1,8 @@
 /*
- * left_lock ONE OTHER PLUGIN: loads two libraries in turn, each before the other one is unloaded, until
- * that takes long because nobody reads what is told of them; then a signal's handler jumps out of it.
- * When it is read, which its output says ("awake 1"), it loads the plugin, somewhere else on the stack,
- * and that allocates.
+ * left_lock ONE OTHER PLUGIN: loads two libraries in turn, each before the other one is unloaded,
+ * until that takes long because nobody reads what is told of them; then a signal's handler jumps out
+ * of it. When it is read, which its output says ("awake 1"), it loads the plugin, somewhere else on
+ * the stack, and that allocates.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
