@@ -95,6 +95,14 @@ struct common_options {
 		"drop what is older from that data base, in whole days (30d); what is in use is "  \
 		"kept (all is kept)")
 
+#define PAGE_ADDRESS_OPTION(type, field, usual)                                                    \
+	OPTION_TEXT(type, field, "page-address", "URL",                                            \
+		    "where the page of this collector is, for the other collectors' links and "    \
+		    "redirects: https://desk1:8443 (" usual ")")
+
+#define PAGE_ADDRESS_WRONG                                                                         \
+	"--page-address takes an address such as https://desk1:8443, without a slash at its end"
+
 extern const struct option data_table[];   /* --data only */
 extern const struct option folder_table[]; /* --data, --json */
 extern const struct option common_table[]; /* and --select, where streams are named */

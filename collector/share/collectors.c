@@ -1,6 +1,7 @@
 /* The collectors that share a data base. See collectors.h. */
 #include "collector/share/collectors.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,25 @@ static char *get_text(struct reader *r)
 	return text;
 }
 
+bool collector_address_is_valid(const char *address)
+{
+	size_t length = strlen(address);
+	const char *host = NULL;
+
+	if (!strncmp(address, "http://", 7))
+		host = address + 7;
+	else if (!strncmp(address, "https://", 8))
+		host = address + 8;
+	if (!host || !*host || *host == '/' || *host == ':' || length > COLLECTOR_ADDRESS_MAX ||
+	    address[length - 1] == '/')
+		return false;
+	/* No user, query or fragment, and nothing that ends an attribute or a header. */
+	for (; *host; host++)
+		if (!isalnum((unsigned char)*host) && !strchr("-._~:/[]%", *host))
+			return false;
+	return true;
+}
+
 static int read_collectors(const struct buf *answer, struct shared_collector **list,
 			   uint32_t *count)
 {
@@ -62,6 +82,8 @@ static int read_collectors(const struct buf *answer, struct shared_collector **l
 		c->seen_ns = row_get_u64(&r);
 		c->name = get_text(&r);
 		c->address = get_text(&r);
+		if (c->address && !collector_address_is_valid(c->address))
+			c->address[0] = '\0';
 		c->keep_days = row_get_u32(&r);
 		if (!c->name || !c->address)
 			return -ENOMEM;
@@ -110,4 +132,9 @@ const struct shared_collector *shared_collector_find(const struct shared_collect
 		if (list[i].number == number)
 			return &list[i];
 	return NULL;
+}
+
+uint64_t shared_collector_away_since(const struct shared_collector *collector, uint64_t now_ns)
+{
+	return collector->seen_ns + COLLECTOR_AWAY_NS < now_ns ? collector->seen_ns : 0;
 }

@@ -1,5 +1,6 @@
 #pragma once
 /* The collectors that share a data base. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,12 @@ int collector_put(struct clickhouse *client, const struct shared_collector *coll
 int shared_collectors(struct clickhouse *client, struct shared_collector **ret_list,
 		      size_t *ret_count, struct err_text *err);
 void shared_collectors_free(struct shared_collector *list, size_t count);
+/* Returns since when it is away, in ns since the epoch; 0: it is there. */
+uint64_t shared_collector_away_since(const struct shared_collector *collector, uint64_t now_ns);
+/* Tells whether the text can be the address of a page, "https://desk1:8443" or with a path. Others
+ * put it into links and headers. It ends without a slash. */
+#define COLLECTOR_ADDRESS_MAX 255
+bool collector_address_is_valid(const char *address);
 /* Returns the collector of that number, or NULL. */
 const struct shared_collector *shared_collector_find(const struct shared_collector *list,
 						     size_t count, uint64_t number);

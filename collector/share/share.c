@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,13 +20,12 @@
 #include "collector/share/kept.h"
 #include "collector/share/lane.h"
 #include "collector/share/send.h"
+#include "collector/share/share_number.h"
 #include "collector/share/stream_row.h"
 
 #include "base/ban.h"
 
-#define FOLDER	"share"
-#define ID_FILE "collector"
-#define DAY_NS	86400000000000u
+#define DAY_NS 86400000000000u
 /* A server that hangs is given up. An INSERT of 16 MB takes it a second or two. */
 #define CONNECT_MS 5000
 #define ALL_MS	   30000
@@ -60,44 +58,6 @@ struct share_pass {
 
 /* ---- who we are ---- */
 
-static int read_number(const char *path, uint64_t *ret_number)
-{
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char text[32] = "", *end;
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return -errno;
-	*ret_number = strtoull(text, &end, 16);
-	return n >= 16 && end == text + 16 && *ret_number ? 0 : -EBADMSG;
-}
-
-/* The file appears with its number in it, or not at all. */
-static int write_number(const char *path, uint64_t *ret_number)
-{
-	cleanup(cleanup_free) char *draft = NULL;
-	cleanup(cleanup_close) int fd = -1;
-	char text[32];
-	int length, r = 0;
-
-	if (getrandom(ret_number, sizeof(*ret_number), 0) != sizeof(*ret_number))
-		return -EIO;
-	if (asprintf(&draft, "%s.draft", path) < 0)
-		return -ENOMEM;
-	fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	length = snprintf(text, sizeof(text), "%016llx\n", (unsigned long long)*ret_number);
-	if (write(fd, text, (size_t)length) != length || fsync(fd) < 0 || rename(draft, path) < 0)
-		r = errno ? -errno : -ENOSPC;
-	if (r < 0)
-		unlink(draft);
-	return r;
-}
-
 /* Two that send at the same time would send all twice. */
 static int lock_folder(struct share *share, struct err_text *err)
 {
@@ -118,30 +78,11 @@ static int lock_folder(struct share *share, struct err_text *err)
 		       : err_set(err, -errno, "can't lock %s: %s", path, strerror(errno));
 }
 
-/* The number stays with the folder: what was sent is known by it. */
-static int find_number(struct share *share, struct err_text *err)
-{
-	cleanup(cleanup_free) char *path = NULL;
-	int r;
-
-	if (asprintf(&path, "%s/" ID_FILE, share->folder) < 0)
-		return -ENOMEM;
-	r = read_number(path, &share->collector);
-	if (r == -ENOENT)
-		r = write_number(path, &share->collector);
-	if (r == -EBADMSG)
-		return err_set(err, r,
-			       "%s does not hold 16 hexadecimal digits. If nothing was sent from "
-			       "this folder yet, remove the file",
-			       path);
-	return r ? err_set(err, r, "can't keep a number in %s: %s", path, strerror(-r)) : 0;
-}
-
 static int make_folder(struct share *share, struct err_text *err)
 {
 	int r;
 
-	if (asprintf(&share->folder, "%s/" FOLDER, share->data) < 0) {
+	if (asprintf(&share->folder, "%s/" SHARE_FOLDER, share->data) < 0) {
 		share->folder = NULL;
 		return -ENOMEM;
 	}
@@ -151,7 +92,7 @@ static int make_folder(struct share *share, struct err_text *err)
 	if (mkdir(share->folder, 0700) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "can't make %s: %s", share->folder, strerror(errno));
 	r = lock_folder(share, err);
-	return r ? r : find_number(share, err);
+	return r ? r : share_number_keep(share->folder, &share->collector, err);
 }
 
 int share_new(const struct share_options *options, struct share **ret_share, struct err_text *err)

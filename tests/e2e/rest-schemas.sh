@@ -98,8 +98,8 @@ UNSEEN = {("maps", "left_out"), ("maps", "usage_left_out"), # more than 2^18 map
           # what collectors share in a data base: clickhouse-gather.sh and clickhouse-snapshot.sh see it
           ("fleet_snapshot", "called"), *(("shared_stream", key) for key in (
               "architecture", "board", "build_id", "cgroup", "cmdline", "collector", "collector_address", "collector_away_since_ns", "events",
-              "executable", "final_allocated", "final_allocated_count", "host", "id", "incomplete", "is_snapshot", "name", "pid", "recording_bytes",
-              "runtime", "state", "tags", "timestamp")),
+              "executable", "final_allocated", "final_allocated_count", "host", "id", "incomplete", "is_here", "is_snapshot", "name", "pid",
+              "recording_bytes", "runtime", "state", "tags", "timestamp")),
           # two builds, of which one has another name for a function: renamed.sh sees it
           *(("diff_renamed", key) for key in ("base", "base_function", "function", "module", "new", "percent"))}
 UNITS = {"bytes", "blocks", "ns", "ns since the epoch", "ms since the epoch", "s", "since the epoch", "since the start", "duration", "part", "id",

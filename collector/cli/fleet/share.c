@@ -13,6 +13,7 @@
 #include "collector/cli/commands.h"
 #include "collector/cli/progress.h"
 #include "collector/clickhouse/url.h"
+#include "collector/share/collectors.h"
 #include "collector/share/share.h"
 #include "collector/share/shared_open.h"
 #include "collector/symbols/symbols.h"
@@ -25,7 +26,7 @@
 struct send_options {
 	struct common_options common;
 	struct symbol_choice symbols;
-	const char *store;
+	const char *store, *page_address;
 	uint64_t every_ns, keep_ns;
 };
 
@@ -84,6 +85,7 @@ static int share_open(const struct send_options *o, struct symbols *symbols,
 						     .url = &url,
 						     .symbols = symbols,
 						     .keep_days = (uint32_t)(o->keep_ns / DAY_NS),
+						     .address = o->page_address,
 						     .progress = share_progress},
 			     ret_share, err);
 }
@@ -102,6 +104,8 @@ static int share_run(struct command_call *call)
 			call->command, "--store names the data base: clickhouse://HOST/DATABASE");
 	if (o->keep_ns % DAY_NS)
 		return command_usage_error(call->command, "--store-keep takes whole days: 30d");
+	if (o->page_address && !collector_address_is_valid(o->page_address))
+		return command_usage_error(call->command, PAGE_ADDRESS_WRONG);
 	if (o->every_ns && o->every_ns < EVERY_LEAST_NS)
 		return command_usage_error(call->command, "--every takes 1s at least");
 	r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, &err);
@@ -128,6 +132,7 @@ static const struct option share_table[] = {
 	OPTION_TIME(struct send_options, every_ns, "every", "TIME",
 		    "go on, and look so often for what is new: 1m"),
 	STORE_KEEP_OPTION(struct send_options, keep_ns),
+	PAGE_ADDRESS_OPTION(struct send_options, page_address, "none"),
 	{0},
 };
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/parse.h"
@@ -132,4 +133,36 @@ int http_place_read(const struct http_choice *choice, struct http_place *ret, st
 	if (!r)
 		r = read_sources(choice, ret, err);
 	return r < 0 ? r : read_proxy(choice, ret, err);
+}
+
+static bool is_loopback_text(const char *host)
+{
+	return !strcmp(host, "localhost") || !strcmp(host, "::1") || !strncmp(host, "127.", 4);
+}
+
+static bool is_any(const char *host)
+{
+	return !strcmp(host, "0.0.0.0") || !strcmp(host, "::");
+}
+
+int http_place_address(const struct http_place *place, uint16_t port, char **ret_address)
+{
+	char name[256] = "";
+	const char *host = place->host;
+	bool six;
+
+	*ret_address = NULL;
+	if (place->allow_hosts)
+		return asprintf(ret_address, "https://%s", place->allow_hosts[0]) < 0 ? -ENOMEM : 0;
+	if (is_loopback_text(host))
+		return 0;
+	if (is_any(host)) {
+		gethostname(name, sizeof(name) - 1);
+		host = name;
+	}
+	six = strchr(host, ':') != NULL;
+	return asprintf(ret_address, "%s://%s%s%s:%u", place->tls_cert ? "https" : "http",
+			six ? "[" : "", host, six ? "]" : "", port) < 0
+		       ? -ENOMEM
+		       : 0;
 }

@@ -52,6 +52,11 @@ struct http_place {
 int http_place_read(const struct http_choice *choice, struct http_place *ret_place,
 		    struct err_text *err);
 
+/* Makes the address at which others reach what is served there, "https://desk1:8443": by the first
+ * name of --allow-host, or by the name of this host if all its addresses are served. *ret_address
+ * is NULL if only this host reaches it. The caller frees it. Returns 0 or -ENOMEM. */
+int http_place_address(const struct http_place *place, uint16_t port, char **ret_address);
+
 /* Parses "ADDR:PORT", "ADDR", "[ADDR6]:PORT", ":PORT" or "PORT". Missing parts get the defaults of
  * http.h. Port 0 means any free port. `host` holds `size` bytes. Returns 0 or -EINVAL. */
 int http_endpoint_parse(const char *text, char *host, unsigned size, uint16_t *ret_port);

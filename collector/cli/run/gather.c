@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "base/cli/program.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/catalogue/store.h"
@@ -22,6 +23,7 @@
 #include "collector/cli/run/gather_share.h"
 #include "collector/cli/run/key_options.h"
 #include "collector/http/server/http.h"
+#include "collector/share/collectors.h"
 #include "collector/ingest/ingest.h"
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
@@ -40,7 +42,7 @@ struct gather_options {
 	struct common_options common;
 	uint64_t for_ns, keep_ns, keep_bytes, store_keep_ns, memory_limit, agents_max;
 	bool once, quiet, fetch_symbols;
-	const char *interface, *listen, *store;
+	const char *interface, *listen, *store, *page_address;
 	struct http_choice http;
 	bool no_discovery;
 	struct key_choice keys;
@@ -413,6 +415,26 @@ static int gather_serve(const struct gather_options *options, struct http **ret_
 	return r;
 }
 
+/* --store: a separate thread sends sums. */
+static int start_share(const struct gather_options *options, uint16_t http_port,
+		       struct gather_share *share, struct err_text *err)
+{
+	cleanup(cleanup_free) char *address = NULL;
+	int r = http_port && !options->page_address
+			? http_place_address(&place, http_port, &address)
+			: 0;
+
+	return r ? r
+		 : gather_share_start(share,
+				      &(struct gather_share_options){
+					      .url = options->store,
+					      .data = options->common.data,
+					      .address = address ? address : options->page_address,
+					      .keep_ns = options->store_keep_ns,
+					      .quiet = options->quiet},
+				      err);
+}
+
 static bool is_wrong_use(int r)
 {
 	return r == -EINVAL || r == -ENODEV || r == -EPERM || r == -ENOENT;
@@ -448,6 +470,8 @@ static int gather_run(struct command_call *call)
 					   "is derived whatever it says");
 	if (options->store_keep_ns % DAY_NS)
 		return command_usage_error(call->command, "--store-keep takes whole days: 30d");
+	if (options->page_address && !collector_address_is_valid(options->page_address))
+		return command_usage_error(call->command, PAGE_ADDRESS_WRONG);
 	if (!options->agents_max)
 		return command_usage_error(call->command, "--agents-max takes 1 at least");
 	r = check_http(options, &err);
@@ -465,8 +489,7 @@ static int gather_run(struct command_call *call)
 			     options->common.data);
 	r = gather_serve(options, &http, &err);
 	if (!r)
-		r = gather_share_start(&share, options->store, options->store_keep_ns,
-				       options->common.data, options->quiet, &err);
+		r = start_share(options, http ? http_port(http) : 0, &share, &err);
 	if (!r)
 		r = gather(&g, store, call->arguments, call->argument_count, &err);
 	if (http)
@@ -490,6 +513,8 @@ static const struct option table[] = {
 		    "where agents can dial in ([::]:43513, by IPv4 and IPv6); 'off': nowhere"),
 	STORE_OPTION(struct gather_options, store),
 	STORE_KEEP_OPTION(struct gather_options, store_keep_ns),
+	PAGE_ADDRESS_OPTION(struct gather_options, page_address,
+			    "that of --http, if it is beyond loopback"),
 	HTTP_OPTIONS(struct gather_options, http,
 		     "serve the REST API and the page, too (127.0.0.1:8080)"),
 	OPTION_FLAG(struct gather_options, fetch_symbols, "fetch-symbols",

@@ -105,20 +105,21 @@ static void *share_thread(void *context)
 	return NULL;
 }
 
-static int open_share(struct gather_share *g, const char *text, uint64_t keep_ns, const char *data,
+static int open_share(struct gather_share *g, const struct gather_share_options *o,
 		      struct err_text *err)
 {
 	cleanup(clickhouse_url_clear) struct clickhouse_url url;
 	const struct symbol_choice choice = {0};
-	int r = shared_url(text, &url, err);
+	int r = shared_url(o->url, &url, err);
 
 	if (!r)
-		r = symbol_sources_open(&g->sources, data, &choice, &g->symbols, err);
+		r = symbol_sources_open(&g->sources, o->data, &choice, &g->symbols, err);
 	if (!r)
-		r = share_new(&(struct share_options){.data = data,
+		r = share_new(&(struct share_options){.data = o->data,
 						      .url = &url,
 						      .symbols = g->symbols,
-						      .keep_days = (uint32_t)(keep_ns / DAY_NS)},
+						      .keep_days = (uint32_t)(o->keep_ns / DAY_NS),
+						      .address = o->address},
 			      &g->share, err);
 	return r;
 }
@@ -131,15 +132,15 @@ static void close_share(struct gather_share *g)
 	*g = (struct gather_share){0};
 }
 
-int gather_share_start(struct gather_share *g, const char *url, uint64_t keep_ns, const char *data,
-		       bool quiet, struct err_text *err)
+int gather_share_start(struct gather_share *g, const struct gather_share_options *options,
+		       struct err_text *err)
 {
 	int r;
 
-	*g = (struct gather_share){.quiet = quiet};
-	if (!url)
+	*g = (struct gather_share){.quiet = options->quiet};
+	if (!options->url)
 		return 0;
-	r = open_share(g, url, keep_ns, data, err);
+	r = open_share(g, options, err);
 	if (r < 0) {
 		close_share(g);
 		return r;

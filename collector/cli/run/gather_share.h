@@ -22,10 +22,17 @@ struct gather_share {
 	bool away;	 /* it was said that sums wait */
 };
 
-/* Starts the thread. `url` NULL: does nothing. `keep_ns`: older days are dropped from the data
- * base; 0: none is. Whether the data base can be reached is seen later. Returns 0, or a negative
+struct gather_share_options {
+	const char *url;     /* NULL: nothing is sent */
+	const char *data;    /* the store's folder */
+	const char *address; /* of our page, as others reach it; NULL: none */
+	uint64_t keep_ns;    /* older days are dropped from the data base; 0: none is */
+	bool quiet;
+};
+
+/* Starts the thread. Whether the data base can be reached is seen later. Returns 0, or a negative
  * errno with a sentence: the URL is wrong, or libcurl is missing. */
-int gather_share_start(struct gather_share *share, const char *url, uint64_t keep_ns,
-		       const char *data, bool quiet, struct err_text *err);
+int gather_share_start(struct gather_share *share, const struct gather_share_options *options,
+		       struct err_text *err);
 /* Sends what is complete, waits for that at most some seconds, and frees all. */
 void gather_share_stop(struct gather_share *share);

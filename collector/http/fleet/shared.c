@@ -9,6 +9,7 @@
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
 #include "collector/share/collectors.h"
+#include "collector/share/share_number.h"
 #include "collector/share/shared_open.h"
 #include "collector/share/shared_streams.h"
 
@@ -24,6 +25,7 @@ struct shared_line {
 	struct stream_summary summary;
 	const char *collector, *address;
 	uint64_t away_since_ns;
+	bool is_here;
 };
 
 #define ANSWER_OF struct shared_line
@@ -55,6 +57,8 @@ static const struct answer_field shared_fields[] = {
 	    .when = IF_TEXT),
 	ROW("collector_away_since_ns", away_since_ns, "ns since the epoch",
 	    "the collector gives no sign since then; 0: it is there"),
+	ROW("is_here", is_here, NULL,
+	    "true: that is this collector. One that had only the beginning is not meant"),
 	{0},
 };
 #undef ANSWER_OF
@@ -65,7 +69,7 @@ struct told_shared {
 	uint64_t *owners;
 	struct shared_collector *collectors;
 	size_t count, collector_count, at;
-	uint64_t now_ns;
+	uint64_t now_ns, self; /* our number, 0: none */
 };
 
 static void told_shared_done(void *result)
@@ -93,6 +97,7 @@ static int shared_ask(struct asking *a)
 	if (!r)
 		r = shared_collectors(client, &t->collectors, &t->collector_count, &a->x->err);
 	clickhouse_close(client);
+	t->self = sources_data(a->x->sources) ? share_number_read(sources_data(a->x->sources)) : 0;
 	clock_gettime(CLOCK_REALTIME, &now);
 	t->now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	return r == -EINVAL ? asking_fault(a, "select", r) : r;
@@ -111,8 +116,8 @@ static int shared_next(struct asking *a)
 	if (owner) {
 		line.collector = owner->name;
 		line.address = owner->address;
-		if (owner->seen_ns + COLLECTOR_AWAY_NS < t->now_ns)
-			line.away_since_ns = owner->seen_ns;
+		line.is_here = owner->number == t->self;
+		line.away_since_ns = shared_collector_away_since(owner, t->now_ns);
 	}
 	return asking_element(a, &shared_answer, &line);
 }

@@ -106,14 +106,28 @@ int read_parameters_of(struct exchange *x, struct view *view, const struct route
 	return 0;
 }
 
-static void values_encode(struct buf *to, const char *text)
+#define UNRESERVED "-_.~" /* beside letters and digits: RFC 3986, 2.3 */
+
+static void values_encode(struct buf *to, const char *text, const char *kept)
 {
 	for (; *text; text++) {
-		if (isalnum((unsigned char)*text) || strchr("-_.~", *text))
+		if (isalnum((unsigned char)*text) || strchr(kept, *text))
 			buf_byte(to, (uint8_t)*text);
 		else
 			buf_printf(to, "%%%02X", (unsigned char)*text);
 	}
+}
+
+void encode_path(struct buf *to, const char *path)
+{
+	values_encode(to, path, UNRESERVED "/");
+}
+
+void encode_parameter(struct buf *to, const struct parameter *p)
+{
+	values_encode(to, p->name, UNRESERVED);
+	buf_byte(to, '=');
+	values_encode(to, p->value, UNRESERVED);
 }
 
 void encode_filters(const struct exchange *x, const struct route_parameter *table, struct buf *to)
@@ -124,8 +138,6 @@ void encode_filters(const struct exchange *x, const struct route_parameter *tabl
 		if (!p->name[0] || !p->value[0] || find_parameter(table, p->name))
 			continue;
 		buf_byte(to, '&');
-		values_encode(to, p->name);
-		buf_byte(to, '=');
-		values_encode(to, p->value);
+		encode_parameter(to, p);
 	}
 }

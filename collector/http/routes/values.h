@@ -36,6 +36,9 @@ int read_parameters_of(struct exchange *x, struct view *view, const struct route
 		       bool (*takes_filter)(const char *name));
 /* For routes that take no filters. */
 bool takes_none(const char *name);
+/* Appends a path, or "name=value", with special characters percent-encoded. */
+void encode_path(struct buf *to, const char *path);
+void encode_parameter(struct buf *to, const struct parameter *parameter);
 /* Appends "&name=value" for each parameter of the request that is not in the table, with special
  * characters percent-encoded. */
 void encode_filters(const struct exchange *x, const struct route_parameter *table, struct buf *to);

@@ -58,6 +58,7 @@ void exchange_free(struct exchange *x)
 		x->upload_end(x);
 	asked_done(&x->request);
 	buf_done(&x->out);
+	free(x->location);
 	free(x);
 }
 

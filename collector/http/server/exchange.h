@@ -63,7 +63,7 @@ struct exchange {
 	struct stranger_address from; /* the client's address */
 	char login[LOGIN_TEXT];	      /* the login in the request's cookie; "": no login */
 	char set_cookie[COOKIE_MAX];  /* a header of the answer; "": not sent */
-	const char *location;	      /* a header of the answer; NULL: not sent */
+	char *location;		      /* a header of the answer, freed with it; NULL: not sent */
 	bool is_login_page;
 	bool may_order, logged_in; /* the client's rights; set for /rights only */
 	struct err_text why_not;   /* likewise: why the client may not give orders */

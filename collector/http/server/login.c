@@ -46,8 +46,8 @@ int login_page(struct exchange *x, const char *said)
 static int login_go_on(struct exchange *x)
 {
 	x->status = 303;
-	x->location = "./";
-	return 0;
+	x->location = strdup("./");
+	return x->location ? 0 : -ENOMEM;
 }
 
 static int not_here(struct exchange *x)

@@ -179,11 +179,15 @@ static int routes_begin(struct exchange *x)
 	if (!(x->route.flags & ROUTE_OF_RECORDING) || x->route.flags & ROUTE_TAKES_IT)
 		return routes_answer(x);
 	r = sources_take(x->sources, x->id, &x->source, &x->find_ns, &x->err);
+	if (r == -ENOENT)
+		r = elsewhere_find(x);
 	if (r < 0) {
 		if (r == -ENOENT || r == -EEXIST)
 			snprintf(x->parameter, sizeof(x->parameter), "id");
 		return r;
 	}
+	if (!x->source) /* another collector has it */
+		return 0;
 	source_lock(x->source);
 	recording_completeness(x->source->recording, &completeness);
 	snprintf(x->incomplete, sizeof(x->incomplete), "%s", completeness.line);

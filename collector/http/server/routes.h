@@ -86,5 +86,10 @@ void routes_each(void (*tell)(void *context, const struct route *route, const ch
 
 /* The step of routes without a step of their own. See asking.h. */
 exchange_step asking_step;
+/* Asks the data base that collectors share, if there is one, who has the recording of x->id, which
+ * is not here. Sends the client to that collector's page (status 307, returns 0), or says in x->err
+ * where the recording is (-EHOSTUNREACH: on a collector that is away; -ENOENT). Without such a data
+ * base, or if nobody has the recording, x->err stays as it is, and -ENOENT is returned. */
+int elsewhere_find(struct exchange *x);
 /* Writes the login page as the answer, with `said` above the form. The status is x->status. */
 int login_page(struct exchange *x, const char *said);

@@ -207,6 +207,8 @@ export interface SharedStream {
 	collector_address?: string;
 	/** The collector gives no sign since then; 0: it is there (ns since the epoch). */
 	collector_away_since_ns: number;
+	/** True: that is this collector. One that had only the beginning is not meant. */
+	is_here: boolean;
 }
 
 export interface FleetComparison {

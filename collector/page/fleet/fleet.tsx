@@ -12,7 +12,8 @@ import { Snapshots } from '../orders/snapshots';
 import { TakeSnapshot } from '../orders/take';
 import { Differences } from './differences';
 import { matches, selector } from './select';
-import { Shared, useShared } from './shared';
+import { Owner, Shared, useShared, wentOn } from './shared';
+import type { SharedStream } from '../api/answers';
 import { nanoseconds, type Stream, type Timeline } from '../api/types';
 
 /** What a column is sorted by. */
@@ -102,6 +103,7 @@ function columnsOf(
 	address: Address,
 	tagged: boolean,
 	picked: string[],
+	elsewhere: Map<string, SharedStream>,
 	onPick: (id: string) => void,
 ): Column<Stream>[] {
 	return [
@@ -160,11 +162,16 @@ function columnsOf(
 			title: 'State',
 			sort: 'state',
 			width: '104px',
-			cell: (s) => (
-				<span class={`state ${s.state}`} title={stateInWords(s)}>
-					{stateInWords(s)}
-				</span>
-			),
+			cell: (s) =>
+				s.state === 'interrupted' && elsewhere.has(s.id) ? (
+					<span class="state" title="went on at another collector">
+						→ <Owner stream={elsewhere.get(s.id)!} />
+					</span>
+				) : (
+					<span class={`state ${s.state}`} title={stateInWords(s)}>
+						{stateInWords(s)}
+					</span>
+				),
 		},
 		{
 			key: 'began',
@@ -371,7 +378,13 @@ export function FleetView(props: { address: Address }) {
 				<Grid
 					label="Recordings"
 					class="recordings"
-					columns={columnsOf(props.address, rows.some((s) => s.tags), picked, pick)}
+					columns={columnsOf(
+						props.address,
+						rows.some((s) => s.tags),
+						picked,
+						wentOn(shared.data),
+						pick,
+					)}
 					total={rows.length}
 					row={(at) => rows[at]}
 					rowHeight={26}

@@ -17,8 +17,13 @@ export function useShared() {
 	return useAnswer<SharedStream[]>('shared', 1 + (streams?.length ?? 0));
 }
 
+/** Recordings here that went on at another collector, by their ids. */
+export function wentOn(shared: SharedStream[] | undefined): Map<string, SharedStream> {
+	return new Map((shared ?? []).filter((s) => !s.is_here).map((s) => [s.id, s]));
+}
+
 /** The collector that has the recording, and all about it. */
-function Owner(props: { stream: SharedStream }) {
+export function Owner(props: { stream: SharedStream }) {
 	const s = props.stream;
 	if (s.collector_away_since_ns)
 		return (
@@ -27,7 +32,7 @@ function Owner(props: { stream: SharedStream }) {
 			</span>
 		);
 	return s.collector_address ? (
-		<a href={`${s.collector_address}#/${s.id.slice(0, 12)}/overview`}>{s.collector}</a>
+		<a href={`${s.collector_address}/#/${s.id.slice(0, 12)}/overview`}>{s.collector}</a>
 	) : (
 		<>{s.collector}</>
 	);
@@ -71,7 +76,7 @@ function Rows(props: { streams: SharedStream[]; address: Address }) {
 					<td class="n minor">{duration(nanoseconds(s.runtime))}</td>
 					<td class="n">{size(s.final_allocated)}</td>
 					<td class="n minor">{s.events === undefined ? '' : shortCount(s.events)}</td>
-					<td>{own.has(s.id) ? 'here' : <Owner stream={s} />}</td>
+					<td>{s.is_here ? 'here' : <Owner stream={s} />}</td>
 				</tr>
 			))}
 		</>

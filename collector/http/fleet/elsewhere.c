@@ -1,0 +1,126 @@
+/* Questions about a recording that another collector has. See routes.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "collector/answers/json.h"
+#include "collector/clickhouse/client.h"
+#include "collector/http/routes/values.h"
+#include "collector/http/server/exchange.h"
+#include "collector/http/server/routes.h"
+#include "collector/http/server/sources.h"
+#include "collector/share/share_number.h"
+#include "collector/share/shared_open.h"
+#include "collector/share/shared_place.h"
+
+#include "base/ban.h"
+
+DEFINE_CLEANUP(clickhouse_close, struct clickhouse *)
+
+static int find_place(struct exchange *x, struct shared_place *place, struct err_text *err)
+{
+	cleanup(cleanup_clickhouse_close) struct clickhouse *client = NULL;
+	int r = shared_open(sources_shared(x->sources), &x->cancelled, &client, err);
+
+	return r ? r : shared_place_find(client, x->id, place, err);
+}
+
+static bool is_ours(const struct exchange *x, const struct shared_place *place)
+{
+	const char *data = sources_data(x->sources);
+
+	return data && share_number_read(data) == place->collector;
+}
+
+/* Appends the path and the parameters of the request. Those of a POST are in its body, which the
+ * client sends again. */
+static void put_target(struct buf *to, const struct exchange *x)
+{
+	const struct request *asked = &x->request;
+
+	encode_path(to, asked->path);
+	for (size_t i = 0; i < asked->parameter_count && !x->post; i++) {
+		buf_byte(to, i ? '&' : '?');
+		encode_parameter(to, &asked->parameters[i]);
+	}
+}
+
+/* Status 307 (RFC 9110, 15.4.8): the client asks the same of the other collector, with the token
+ * that it has for that one. */
+static int send_there(struct exchange *x, const struct shared_place *place)
+{
+	cleanup(buf_done) struct buf location = {0};
+	struct json json;
+
+	buf_string(&location, place->address);
+	put_target(&location, x);
+	buf_byte(&location, 0);
+	if (buf_error(&location))
+		return buf_error(&location);
+	x->location = strdup((const char *)location.data);
+	if (!x->location)
+		return -ENOMEM;
+	x->status = 307;
+	x->content_type = "application/json";
+	json_init(&json, &x->out);
+	json_object(&json, NULL);
+	json_string(&json, "collector", place->name);
+	json_string(&json, "collector_address", place->address);
+	json_end(&json, '}');
+	buf_byte(&x->out, '\n');
+	return buf_error(&x->out);
+}
+
+static int say_away(struct exchange *x, const struct shared_place *place)
+{
+	time_t seconds = (time_t)(place->away_since_ns / 1000000000u);
+	char since[32] = "?";
+	struct tm parts;
+
+	if (gmtime_r(&seconds, &parts))
+		strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	return err_set(&x->err, -EHOSTUNREACH, "the recording is on %s, away since %s", place->name,
+		       since);
+}
+
+static int say_place(struct exchange *x, const struct shared_place *place)
+{
+	if (is_ours(x, place))
+		return err_set(
+			&x->err, -ENOENT,
+			"the recording %s is no longer here; its sums are in the shared store "
+			"(/fleet)",
+			place->id);
+	if (place->away_since_ns)
+		return say_away(x, place);
+	if (*place->address)
+		return send_there(x, place);
+	return err_set(&x->err, -ENOENT,
+		       "the recording is on %s, whose page has no address for others (gather "
+		       "--page-address gives it one)",
+		       *place->name ? place->name : "a collector that is not known");
+}
+
+int elsewhere_find(struct exchange *x)
+{
+	struct shared_place place = {0};
+	struct err_text err = {0};
+	int r;
+
+	if (!sources_shared(x->sources))
+		return -ENOENT;
+	r = find_place(x, &place, &err);
+	if (r == -ENOENT)
+		return r;
+	if (r < 0) /* perhaps another collector has it */
+		return err_set(&x->err, r,
+			       "the recording %s is not here, and which collector has it "
+			       "can't be found out: %s",
+			       x->id, err_get(&err, r));
+	r = say_place(x, &place);
+	shared_place_done(&place);
+	return r;
+}
