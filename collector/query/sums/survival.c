@@ -29,6 +29,7 @@
 #include "heapcast.pb-c.h"
 #include "collector/query/match/matcher.h"
 #include "collector/query/sums/survival_sites.h"
+#include "collector/query/sums/whole_sums.h"
 #include "collector/query/sweep/cursor.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
@@ -154,6 +155,17 @@ static uint64_t later_half(const struct matcher *m, uint64_t young_ns)
 	return from < to ? from + (to - from) / 2 : from;
 }
 
+/* Without a filter, most of what a row would add to its group is known already. It is half of the
+ * question's time. */
+static int add_known(struct survival_sites *s, struct view *view, const struct filter *filter,
+		     struct err_text *err)
+{
+	const struct whole_sums *whole;
+	int r = view_whole_sums(view, filter, 0, &whole, err);
+
+	return r ? r : survival_add_known(s, &whole->sums);
+}
+
 static int survival_ask(struct survival_sites *s, struct view *view, const struct filter *filter,
 			const struct survival_sites *asked, struct err_text *err)
 {
@@ -168,9 +180,12 @@ static int survival_ask(struct survival_sites *s, struct view *view, const struc
 		like.young_ns = m.end_ns / YOUNG_PART;
 	like.since_ns = later_half(&m, like.young_ns);
 	like.apart = matcher_sees_survivors(&m);
+	like.known = m.everything;
 	r = survival_sites_init(s, &like);
 	if (!r)
 		r = survival_add_rows(s, &m, err);
+	if (!r && like.known)
+		r = add_known(s, view, filter, err);
 	matcher_done(&m);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "proto/culled.h"
 #include "collector/columns/row_block.h"
+#include "collector/query/sums/node_sums.h"
 #include "collector/query/sweep/culled.h"
 #include "collector/query/sweep/cursor.h"
 #include "collector/query/sweep/sweep.h"
@@ -204,9 +205,10 @@ static void site_widen(struct survival_site *site, uint64_t size, uint64_t birth
 static int survival_add_row(struct survival_sites *s, struct survival_site *site,
 			    const struct row_block *block, uint32_t i)
 {
-	bool counts = !s->apart || !row_survivor(block, i);
+	bool counts = !s->known && (!s->apart || !row_survivor(block, i));
 
-	site_widen(site, block->size[i], block->birth_ns[i]);
+	if (!s->known)
+		site_widen(site, block->size[i], block->birth_ns[i]);
 	if (counts)
 		tally_add_row(&site->allocated, block, i);
 	if (row_leaked(block, i))
@@ -228,7 +230,8 @@ int survival_sites_init(struct survival_sites *s, const struct survival_sites *l
 				     .young_ns = like->young_ns,
 				     .end_ns = like->end_ns,
 				     .since_ns = like->since_ns,
-				     .apart = like->apart};
+				     .apart = like->apart,
+				     .known = like->known};
 	s->by_node = calloc((size_t)s->view->nodes + 1, sizeof(*s->by_node));
 	return s->by_node ? 0 : -ENOMEM;
 }
@@ -305,8 +308,10 @@ static int merge_site(struct survival_site *into, const struct survival_site *fr
 		into->age_max = from->age_max;
 	if (from->lifetime_max > into->lifetime_max)
 		into->lifetime_max = from->lifetime_max;
-	site_widen(into, from->min_size, from->first_ns);
-	site_widen(into, from->max_size, from->last_ns);
+	if (from->min_size <= from->max_size) { /* not known from elsewhere */
+		site_widen(into, from->min_size, from->first_ns);
+		site_widen(into, from->max_size, from->last_ns);
+	}
 	return 0;
 }
 
@@ -325,17 +330,20 @@ static int survival_part_merge(void *context, void *part)
 	return 0;
 }
 
-static int survival_add_culled(struct survival_site *site, const struct culled_row *row)
+static int survival_add_culled(const struct survival_sites *s, struct survival_site *site,
+			       const struct culled_row *row)
 {
 	uint64_t lived = culled_lifetime_least(row->lifetime);
 	struct survival_age *age = age_of(site, age_class(lived));
 
 	if (!age)
 		return -ENOMEM;
-	site_widen(site, row->size_least, row->first_ns);
-	site_widen(site, row->size_most, row->last_ns);
-	tally_add_culled(&site->allocated, row);
-	tally_add_culled(&site->freed, row);
+	if (!s->known) {
+		site_widen(site, row->size_least, row->first_ns);
+		site_widen(site, row->size_most, row->last_ns);
+		tally_add_culled(&site->allocated, row);
+		tally_add_culled(&site->freed, row);
+	}
 	age->freed += row->blocks;
 	if (lived > site->lifetime_max)
 		site->lifetime_max = lived;
@@ -361,8 +369,26 @@ int survival_add_rows(struct survival_sites *s, const struct matcher *m, struct 
 	{
 		struct survival_site *site = site_of(s, row->stack);
 
-		if (!site || survival_add_culled(site, row) < 0)
+		if (!site || survival_add_culled(s, site, row) < 0)
 			return -ENOMEM;
+	}
+	return 0;
+}
+
+int survival_add_known(struct survival_sites *s, const struct node_sums *sums)
+{
+	for (uint32_t i = 0; i < sums->count; i++) {
+		const struct node_sum *n = &sums->list[i];
+		const struct tally allocated = node_sum_tally(sums, n, VALUE_ALLOCATED),
+				   freed = node_sum_tally(sums, n, VALUE_FREED);
+		struct survival_site *site = site_of(s, n->node);
+
+		if (!site)
+			return -ENOMEM;
+		tally_merge(&site->allocated, &allocated);
+		tally_merge(&site->freed, &freed);
+		site_widen(site, n->min_size, n->first_ns);
+		site_widen(site, n->max_size, n->last_ns);
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 struct hiding;
 struct matcher;
+struct node_sums;
 
 /* Class 0: below 2^10 ns; then two classes per doubling. */
 #define CLASSES 96
@@ -53,6 +54,7 @@ struct survival_sites {
 	uint64_t young_ns, end_ns;
 	uint64_t since_ns; /* start of the later half of the time; NO_TIME: the program has ended */
 	bool apart;	   /* survivors count as alive, but not as allocated */
+	bool known; /* what was allocated and freed, sizes and births come from known sums */
 };
 
 /* Makes empty groups with the parameters of `like`. Returns 0 or -ENOMEM; call survival_sites_done
@@ -61,5 +63,8 @@ int survival_sites_init(struct survival_sites *s, const struct survival_sites *l
 void survival_sites_done(struct survival_sites *s);
 /* Adds the rows that the matcher selects. */
 int survival_add_rows(struct survival_sites *s, const struct matcher *m, struct err_text *err);
+/* With `known`: adds what was allocated and freed, sizes and births, from the sums of all rows.
+ * Returns 0 or -ENOMEM. */
+int survival_add_known(struct survival_sites *s, const struct node_sums *sums);
 /* Returns the blocks in use of this age that are not younger than young_ns. */
 struct tally survival_old(const struct survival_age *age);
