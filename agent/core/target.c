@@ -186,21 +186,15 @@ static int target_read_name(int proc, const char *file, char ret_name[16])
 	return 0;
 }
 
-/* Of several hierarchies, that of version 2 counts; where it is not used, systemd's own. */
 static void read_cgroup(int folder, char out[TARGET_CGROUP_MAX])
 {
-	const char *path = NULL;
-	struct proc_cgroup cgroup;
+	const char *path;
 	char text[4096];
 
 	*out = '\0';
 	if (proc_read(folder, "cgroup", text, sizeof(text)) <= 0)
 		return;
-	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
-		if (proc_cgroup_parse(line, &cgroup) &&
-		    (!strcmp(cgroup.controllers, "name=systemd") ||
-		     (!*cgroup.controllers && (!path || strcmp(cgroup.path, "/") != 0))))
-			path = cgroup.path;
+	path = proc_cgroup_main(text);
 	if (path && strlen(path) < TARGET_CGROUP_MAX)
 		snprintf(out, TARGET_CGROUP_MAX, "%s", path);
 }

@@ -21,6 +21,19 @@ bool proc_cgroup_parse(char *line, struct proc_cgroup *ret)
 	return true;
 }
 
+const char *proc_cgroup_main(char *lines)
+{
+	const char *path = NULL;
+	struct proc_cgroup cgroup;
+
+	for (char *rest = lines, *line; (line = strsep(&rest, "\n"));)
+		if (proc_cgroup_parse(line, &cgroup) &&
+		    (!strcmp(cgroup.controllers, "name=systemd") ||
+		     (!*cgroup.controllers && (!path || strcmp(cgroup.path, "/") != 0))))
+			path = cgroup.path;
+	return path;
+}
+
 /* Decodes the kernel's escapes: it writes a blank, a tab, a newline and a backslash as \ and three
  * octal digits. */
 static void unescape(char *text)

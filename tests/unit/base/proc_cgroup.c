@@ -26,6 +26,23 @@ static void test_cgroups(void **state)
 	assert_false(proc_cgroup_parse(none, &c));
 }
 
+/* As the kernel lists them: version 1 first. */
+static void test_main_path(void **state)
+{
+	char one[] = "12:memory:/m\n1:name=systemd:/s\n",
+	     unused[] = "12:memory:/m\n1:name=systemd:/s\n0::/\n",
+	     both[] = "1:name=systemd:/s\n0::/u\n", two[] = "0::/u/a.service\n", root[] = "0::/\n",
+	     none[] = "12:memory:/m\n3:cpu,cpuacct:/c\nodd\n";
+
+	(void)state;
+	assert_string_equal(proc_cgroup_main(one), "/s");
+	assert_string_equal(proc_cgroup_main(unused), "/s");
+	assert_string_equal(proc_cgroup_main(both), "/u");
+	assert_string_equal(proc_cgroup_main(two), "/u/a.service");
+	assert_string_equal(proc_cgroup_main(root), "/");
+	assert_null(proc_cgroup_main(none));
+}
+
 static char *copy(char line[200], const char *text)
 {
 	snprintf(line, 200, "%s", text);
@@ -88,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_main_path),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_below),

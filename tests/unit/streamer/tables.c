@@ -180,6 +180,13 @@ static void test_names(void **state)
 	assert_int_equal(naming_number(out, strlen(out) + 2, '-', 2), -ENAMETOOLONG);
 	assert_int_equal(naming_number(out, sizeof(out), '-', 2), 0);
 	assert_string_equal(out, "/a.b/name-2");
+	/* A dot at the beginning is no ending. */
+	snprintf(out, sizeof(out), "/a.b/.name");
+	assert_int_equal(naming_number(out, sizeof(out), '-', 2), 0);
+	assert_string_equal(out, "/a.b/.name-2");
+	snprintf(out, sizeof(out), ".name");
+	assert_int_equal(naming_number(out, sizeof(out), '-', 2), 0);
+	assert_string_equal(out, ".name-2");
 }
 
 static uint64_t divided(const struct budget *b)
