@@ -120,15 +120,6 @@ static void detail(struct observer *b, struct observed *o, struct figures *f, ui
 		observer_refuse(o, &o->no_detail, "proportional share (pss)", r);
 }
 
-static bool observer_same(const struct figures *a, const struct figures *b)
-{
-	return a->rss == b->rss && a->anonymous == b->anonymous && a->swap == b->swap &&
-	       a->address_space == b->address_space && a->minor_faults == b->minor_faults &&
-	       a->major_faults == b->major_faults && a->rss_peak == b->rss_peak &&
-	       a->detailed == b->detailed && a->pss == b->pss && a->dirty == b->dirty &&
-	       a->clean == b->clean;
-}
-
 static void hand_figures(struct observed *o, struct stream *s, const struct figures *f)
 {
 	pthread_mutex_lock(&s->lock);
@@ -164,7 +155,7 @@ static void look_at_figures(struct observer *b, struct observed *o, struct strea
 	look_sooner(o, grew, cpu_ns() - cost, now);
 	if (interval && !o->no_detail && now >= o->detail_due)
 		detail(b, o, &f, now);
-	if (observer_same(&f, &o->last) || !(interval || grew))
+	if (figures_same(&f, &o->last) || !(interval || grew))
 		return;
 	o->last = f;
 	f.time_ns = now - o->generation;

@@ -98,3 +98,12 @@ int figures_open_maps(int proc)
 
 	return fd == -ENOENT ? proc_open_file(proc, "maps") : fd;
 }
+
+bool figures_same(const struct figures *a, const struct figures *b)
+{
+	return a->rss == b->rss && a->anonymous == b->anonymous && a->swap == b->swap &&
+	       a->address_space == b->address_space && a->minor_faults == b->minor_faults &&
+	       a->major_faults == b->major_faults && a->rss_peak == b->rss_peak &&
+	       a->detailed == b->detailed && a->pss == b->pss && a->dirty == b->dirty &&
+	       a->clean == b->clean;
+}

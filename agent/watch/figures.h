@@ -25,6 +25,9 @@ struct figures {
 	bool detailed;
 };
 
+/* Tells whether nothing has changed but the time. */
+bool figures_same(const struct figures *a, const struct figures *b);
+
 /* Two addresses that the kernel chose at the last exec. They stay the same until the next exec, so
  * they identify the image of a process. */
 struct figures_image {

@@ -26,8 +26,9 @@ struct proc_mount {
 
 /* Returns false if the line is malformed. */
 bool proc_cgroup_parse(char *line, struct proc_cgroup *ret_cgroup);
-/* Returns the path that says most about a process, of all lines of /proc/PID/cgroup: that of version
- * 2, or systemd's own where version 2 is not used (no line, or the root). NULL: there is none. */
+/* Returns the path that says most about a process, of all lines of /proc/PID/cgroup: that of
+ * version 2, or systemd's own where version 2 is not used (no line, or the root). NULL: there is
+ * none. */
 const char *proc_cgroup_main(char *lines);
 bool proc_mount_parse(char *line, struct proc_mount *ret_mount);
 /* Returns true if `word` is in a comma-separated list. */

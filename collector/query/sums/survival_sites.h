@@ -54,7 +54,7 @@ struct survival_sites {
 	uint64_t young_ns, end_ns;
 	uint64_t since_ns; /* start of the later half of the time; NO_TIME: the program has ended */
 	bool apart;	   /* survivors count as alive, but not as allocated */
-	bool known; /* what was allocated and freed, sizes and births come from known sums */
+	bool known;	   /* what was allocated and freed, sizes and births come from known sums */
 };
 
 /* Makes empty groups with the parameters of `like`. Returns 0 or -ENOMEM; call survival_sites_done

@@ -104,10 +104,8 @@ static void test_below(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cgroups),
-		cmocka_unit_test(test_main_path),
-		cmocka_unit_test(test_mounts),
-		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_cgroups), cmocka_unit_test(test_main_path),
+		cmocka_unit_test(test_mounts),	cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_below),
 	};
 

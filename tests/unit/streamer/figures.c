@@ -220,12 +220,31 @@ static void test_waited(void **state)
 	assert_true(figures_waited(0x7f000000)); /* nobody knows */
 }
 
+/* The time alone is no change. Any figure is. */
+static void test_same(void **state)
+{
+	struct figures a = {.time_ns = 1, .rss = 2}, b = {.time_ns = 3, .rss = 2};
+	uint64_t *const numbers[] = {&b.rss,	      &b.rss_peak,	&b.pss,	  &b.anonymous,
+				     &b.swap,	      &b.address_space, &b.dirty, &b.clean,
+				     &b.minor_faults, &b.major_faults};
+
+	(void)state;
+	assert_true(figures_same(&a, &b));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		++*numbers[i];
+		assert_false(figures_same(&a, &b));
+		--*numbers[i];
+	}
+	b.detailed = true;
+	assert_false(figures_same(&a, &b));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_self),   cmocka_unit_test(test_ended),
 		TEST_IN_FOLDER(test_values),   TEST_IN_FOLDER(test_maps_files),
-		cmocka_unit_test(test_waited),
+		cmocka_unit_test(test_waited), cmocka_unit_test(test_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
