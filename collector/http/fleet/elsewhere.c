@@ -35,14 +35,13 @@ static bool is_ours(const struct exchange *x, const struct shared_place *place)
 	return data && share_number_read(data) == place->collector;
 }
 
-/* Appends the path and the parameters of the request. Those of a POST are in its body, which the
- * client sends again. */
+/* Appends the path and the parameters of the request. The client sends the body of a POST again. */
 static void put_target(struct buf *to, const struct exchange *x)
 {
 	const struct request *asked = &x->request;
 
 	encode_path(to, asked->path);
-	for (size_t i = 0; i < asked->parameter_count && !x->post; i++) {
+	for (size_t i = 0; i < asked->parameter_count; i++) {
 		buf_byte(to, i ? '&' : '?');
 		encode_parameter(to, &asked->parameters[i]);
 	}
