@@ -329,8 +329,11 @@ static void other_streams(void **state)
 	builder_malloc(&other, 10, 1, 0x1000, 1);
 	builder_close(&other, 10);
 	path = builder_save(&other, other.file.length);
-	assert_int_equal(go_on(put_file("start", 0, 2, 0), NULL, &c, &err), 0);
 	snprintf(sentence, sizeof(sentence), "%s: a batch of another stream", path);
+	/* Nothing is left of a stream that would have been new. */
+	check_refused(-EBADMSG, put_file("start", 0, 2, 0), path, sentence);
+	assert_int_equal(access(folder, F_OK), -1);
+	assert_int_equal(go_on(file_path("start"), NULL, &c, &err), 0);
 	check_refused(-EBADMSG, put_file("third", 2, 3, 0), path, sentence);
 	/* A hole without definitions. */
 	snprintf(sentence, sizeof(sentence), "%s: batch 5 came, but 3 was expected",
