@@ -453,6 +453,9 @@ static void test_wall(void **state)
 	assert_int_equal(parse_wall("1969-12-31 23:59Z", &ns), -ERANGE);
 	assert_int_equal(parse_wall("@18446744073709551615", &ns), -ERANGE);
 	assert_int_equal(parse_wall("9999-12-31 23:59Z", &ns), -ERANGE);
+	assert_int_equal(parse_wall("@9223372036", &ns), 0);
+	assert_int_equal(ns, 9223372036000000000);
+	assert_int_equal(parse_wall("@9223372037", &ns), -ERANGE);
 	assert_int_equal(parse_wall("2026-11-30 14:18:07Z", &ns), 0);
 	assert_int_equal(ns, 1796048287000000000);
 }

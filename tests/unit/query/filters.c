@@ -306,6 +306,45 @@ static void set_any(struct filter *f, const char *name)
 	fail_msg("%s: %s", name, err.text);
 }
 
+/* Two texts of one filter are two conditions. Returns whether the filter takes both. */
+static bool check_texts(const char *name)
+{
+	static const char *const texts[] = {"main", "a"};
+	struct buf keys[2] = {0};
+	unsigned taken = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct err_text err;
+		struct filter f;
+
+		filter_init(&f);
+		taken += !filter_set(&f, t.view, name, texts[i], &err);
+		assert_int_equal(filter_put_key(&f, &keys[i]), 0);
+		filter_done(&f);
+	}
+	if (taken == 2 && strcmp(name, "hide") != 0)
+		assert_false(keys[0].length == keys[1].length &&
+			     !memcmp(keys[0].data, keys[1].data, keys[0].length));
+	buf_done(&keys[0]);
+	buf_done(&keys[1]);
+	return taken == 2;
+}
+
+static void test_texts_are_in_keys(void **state)
+{
+	static const char *const names[] = {
+#define NAME(type, member, unset, reader, name, ...) name,
+		FILTERS(NAME)
+#undef NAME
+	};
+	unsigned taken = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		taken += check_texts(names[i]);
+	assert_true(taken >= 3);
+}
+
 /* Each filter is a condition of its own, in what is asked and in keys; but `hide` is none. */
 static void test_every_filter_is_asked(void **state)
 {
@@ -444,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_groupings),
 		cmocka_unit_test(test_every_filter_is_known),
+		cmocka_unit_test(test_texts_are_in_keys),
 		cmocka_unit_test(test_every_filter_is_asked),
 		cmocka_unit_test(test_expressions),
 		cmocka_unit_test(test_set_twice),

@@ -43,6 +43,15 @@ static void test_table(void **state)
 	assert_true(stacks_child(&s, node[1], 3, 5) > node[1]);
 }
 
+static uint32_t slots_used(const struct stacks *s)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < s->places_slots; i++)
+		used += s->place_index[i] != 0;
+	return used;
+}
+
 /* More than half is held: nothing changes, and stacks are cut as the table says. */
 static void test_held(void **state)
 {
@@ -58,6 +67,7 @@ static void test_held(void **state)
 	assert_true(s.nodes > s.nodes_max / 2);
 	assert_false(stacks_renew(&s, &path, 1));
 	assert_int_equal(s.base, 0);
+	assert_int_equal(slots_used(&s), s.places); /* each place once, or the index fills up */
 	for (uint32_t i = 0, at = 0; i < path.depth; i++)
 		assert_int_equal(at = stacks_child(&s, at, 1, i % 7), node[i]);
 	assert_true(stacks_is_cut(&s, stacks_child(&s, node[0], 9, 99)));
