@@ -51,6 +51,8 @@ struct builder {
 	Heapcast__Culled *culled;
 	Heapcast__Thread **threads;
 	size_t thread_count;
+	Heapcast__Figures **figures;
+	size_t figures_count;
 	bool catch_up, no_ledger;
 	uint64_t delivered_allocations, delivered_frees, delivered_bytes;
 	uint64_t before_join, culled_events;
@@ -191,6 +193,8 @@ static inline void builder_close(struct builder *b, uint64_t watermark_ns)
 	batch.culled = b->culled;
 	batch.thread = b->threads;
 	batch.n_thread = b->thread_count;
+	batch.figures = b->figures;
+	batch.n_figures = b->figures_count;
 	builder_ledger(b, &ledger);
 	if (!b->no_ledger)
 		batch.ledger = &ledger.message;
@@ -198,6 +202,7 @@ static inline void builder_close(struct builder *b, uint64_t watermark_ns)
 	events_encoder_clear(&b->events);
 	b->gap = NULL;
 	b->part_count = 0;
+	b->figures_count = 0;
 	b->mark = NULL;
 	b->process = NULL;
 	b->end = NULL;
