@@ -317,6 +317,43 @@ static void test_two_recordings(void **state)
 	test_close(&b);
 }
 
+/* Of two that differ by as many bytes, the one of more blocks comes first. */
+static void test_order_of_differences(void **state)
+{
+	struct test_recording none, some;
+	struct builder b;
+	struct diff diff;
+	struct filter f;
+
+	(void)state;
+	filter_init(&f);
+	one_program(&none, 1, 0, 500);
+	builder_init(&b, 2);
+	for (unsigned i = 0; i < 3; i++)
+		builder_event(&b, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
+						  .thread = 1,
+						  .time_ns = 1000 * (i + 1),
+						  .address = 0x1000 * (i + 1),
+						  .size = i ? 100 : 200,
+						  .stack = i ? 2 : 1});
+	builder_end(&b, 0);
+	test_open(&some, &b);
+	builder_done(&b);
+	f.size_min = 50;
+	assert_int_equal(query_diff(&(struct diff_side){none.view, &f, VALUE_LEAKED, NO_TIME},
+				    &(struct diff_side){some.view, &f, VALUE_LEAKED, NO_TIME},
+				    GROUP_BY_BACKTRACE, &diff, NULL),
+			 0);
+	assert_int_equal(diff.count, 2);
+	assert_int_equal(diff.list[0].bytes, 200);
+	assert_int_equal(diff.list[1].bytes, 200);
+	assert_int_equal(diff.list[0].blocks, 2);
+	assert_int_equal(diff.list[1].blocks, 1);
+	diff_done(&diff);
+	test_close(&none);
+	test_close(&some);
+}
+
 /* Of 20 blocks of a site 19 lived half a microsecond: the old one is a leak; one that was made with
  * the last event is young. */
 static void test_survival(void **state)
@@ -444,8 +481,11 @@ static void test_groups_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_recordings), cmocka_unit_test(test_two_recordings),
-		cmocka_unit_test(test_groups_alone),	  cmocka_unit_test(test_survival),
+		cmocka_unit_test(test_random_recordings),
+		cmocka_unit_test(test_two_recordings),
+		cmocka_unit_test(test_order_of_differences),
+		cmocka_unit_test(test_groups_alone),
+		cmocka_unit_test(test_survival),
 		cmocka_unit_test(test_origins),
 	};
 

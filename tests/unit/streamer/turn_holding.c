@@ -92,6 +92,25 @@ static void delivered(void **state)
 	forget(batch);
 }
 
+/* Whoever takes a snapshot wants what led to it. Another mark is no reason to send. */
+static void delivered_by_a_snapshot(void **state)
+{
+	(void)state;
+	script_thread(0, NOBODY, "a");
+	script_event(0, 1, 16);
+	turn();
+	assert_int_equal(
+		stream_mark(s, HEAPCAST__MARK_KIND__MARK_NUMBER, 1, stream_now(s), NULL, 0, "me"),
+		0);
+	turn();
+	assert_int_equal(s->flight.held, 1);
+	assert_int_equal(
+		stream_mark(s, HEAPCAST__MARK_KIND__MARK_SNAPSHOT, 1, stream_now(s), NULL, 0, "me"),
+		0);
+	turn();
+	assert_int_equal(s->flight.held, 0);
+}
+
 /* At the end of an image all is sent, and the recorder is armed for the next one. */
 static void delivered_of_an_image(void **state)
 {
@@ -289,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FLIGHT(armed),
 		FLIGHT(delivered),
+		FLIGHT(delivered_by_a_snapshot),
 		FLIGHT(delivered_of_an_image),
 		CULLING(culled),
 		CULLING(culled_in_batches),
