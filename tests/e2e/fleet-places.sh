@@ -41,7 +41,8 @@ for s in streams:
     assert s["state"] == "ended", s
     assert (s["in_use_bytes"], s["in_use_blocks"]) == (truth["bytes"], truth["blocks"]), (s, truth)
 END
-	for stream in $(python3 -c 'import json, sys; print(*(s["id"] for s in json.load(open(sys.argv[1]))))' "$T/$1.json"); do
+	ids=$(python3 -c 'import json, sys; print(*(s["id"] for s in json.load(open(sys.argv[1]))["streams"]))' "$T/$1.json")
+	for stream in $ids; do
 		"$COLLECTOR" ledger --data "$T/$1" "$stream" >"$T/ledger" || fail "$1: $(cat "$T/ledger")"
 	done
 }
