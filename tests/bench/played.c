@@ -17,8 +17,8 @@
 
 struct played played;
 
-#define HEAD_MAX (2 + STREAM_ID_SIZE + 2 * (1 + VARINT_MAX))
-#define HOST_MAX 64 /* bytes by which another host makes a batch longer, at most */
+#define HEAD_MAX  (2 + STREAM_ID_SIZE + 2 * (1 + VARINT_MAX))
+#define OTHER_MAX 64 /* bytes by which another host and start make a batch longer, at most */
 
 static uint8_t *put_head(uint8_t *to, const uint8_t *stream, uint64_t number)
 {
@@ -61,11 +61,11 @@ static void load_batch(struct frame_decoder *decoder, const uint8_t *frame,
 	played.events += item->batch->events ? item->batch->events->count : 0;
 	if (b->process && !played.pid)
 		played.pid = b->process->process->pid;
-	length += HEAD_MAX + HOST_MAX;
+	length += HEAD_MAX + OTHER_MAX;
 	played.largest = length > played.largest ? length : played.largest;
 }
 
-size_t played_put(size_t index, const uint8_t *stream, uint64_t number, char *host, uint8_t *to)
+size_t played_put(size_t index, struct played_as *as, uint8_t *to)
 {
 	const struct batch *b = &played.batches[index];
 	uint8_t *at;
@@ -74,13 +74,14 @@ size_t played_put(size_t index, const uint8_t *stream, uint64_t number, char *ho
 		Heapcast__Batch batch = *b->process;
 		Heapcast__Process process = *batch.process;
 
-		process.host = host;
+		process.host = as->host;
+		process.start_wall_ns = as->start_wall_ns;
 		batch.process = &process;
-		batch.stream.data = (uint8_t *)(uintptr_t)stream;
-		batch.number = number;
+		batch.stream.data = (uint8_t *)(uintptr_t)as->stream;
+		batch.number = as->number;
 		return heapcast__batch__pack(&batch, to);
 	}
-	at = put_head(to, stream, number);
+	at = put_head(to, as->stream, as->number);
 	memcpy(at, b->rest, b->length);
 	return (size_t)(at - to) + b->length;
 }

@@ -20,9 +20,18 @@ extern struct played {
 
 /* Ends the process with the reason if that is no recording of one agent, without gaps. */
 void played_load(const char *path);
-/* Writes a batch as `number` of this stream, on this host. Returns its length, at most
- * played.largest. */
-size_t played_put(size_t index, const uint8_t *stream, uint64_t number, char *host, uint8_t *to);
+#define PLAYED_HOST 32
+
+/* Whose batch it is to be. */
+struct played_as {
+	const uint8_t *stream;
+	uint64_t number;
+	uint64_t start_wall_ns; /* when the stream began, since the epoch */
+	char host[PLAYED_HOST];
+};
+
+/* Writes a batch. Returns its length, at most played.largest. */
+size_t played_put(size_t index, struct played_as *as, uint8_t *to);
 /* The same for a batch with nothing but the mark of a snapshot; it follows batch `index`.
  * `ret_time_ns` receives the mark's time. */
 size_t played_put_mark(size_t index, const uint8_t *stream, uint64_t number, uint64_t snapshot,

@@ -2,7 +2,8 @@
  * A fleet of agents in one process. Each plays the same recording to a collector as an agent would,
  * in the time that it took.
  *
- *   bench-player RECORDING --agents N --dial HOST:PORT       each dials in there
+ *   bench-player RECORDING --agents N --dial HOST:PORT[,...]
+ *     each dials in there; of several collectors, its number modulo their number
  *   bench-player RECORDING --agents N --announce PORT
  *     each has an address of its own in 127.0.0.0/8, listens there at PORT, and says so by beacons
  *     to the loopback interface's networks
@@ -15,7 +16,8 @@
  *     --for S         at most so long (default: until all streams have ended and are acknowledged)
  *     --stay          links stay when their streams have ended
  *
- * Each agent has its own host (board-N), and carries out the order "snapshot".
+ * Each agent has its own host (board-N), whose clock is right: its stream begins when the agent
+ * does. It carries out the order "snapshot".
  *
  * Prints NAME VALUE lines:
  *
@@ -34,6 +36,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -53,7 +56,6 @@
 #define IN_MAX	      (1u << 20)
 #define ADDRESS_FIRST 0x7f010001u
 #define SNAPSHOTS_MAX 256 /* marks of an agent */
-#define HOST_TEXT     32
 
 struct sent {
 	struct sent *next;
@@ -90,7 +92,7 @@ struct agent {
 static uv_loop_t *loop;
 static uv_tcp_t listener;
 static uv_timer_t timer;
-static uint64_t began_ms, beacon_ms, beacon_number;
+static uint64_t began_ms, began_wall_ns, beacon_ms, beacon_number;
 static double cuts_due;
 static struct agent *agents;
 static struct frame_encoder *encoder;
@@ -143,15 +145,15 @@ static void number_due(struct agent *a)
 		a->batches[a->made++] = (struct numbered){.index = (uint32_t)a->played};
 }
 
-static void host_of(char host[HOST_TEXT], const struct agent *a)
+static void host_of(char host[PLAYED_HOST], const struct agent *a)
 {
-	snprintf(host, HOST_TEXT, "board-%u", a->number);
+	snprintf(host, PLAYED_HOST, "board-%u", a->number);
 }
 
 static void greet(struct agent *a)
 {
 	static char version[] = "player", architecture[] = "x86_64", executable[] = "/usr/bin/app";
-	char host[HOST_TEXT];
+	char host[PLAYED_HOST];
 	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
 	Heapcast__Link link = HEAPCAST__LINK__INIT;
 	Heapcast__Hello hello = HEAPCAST__HELLO__INIT;
@@ -186,13 +188,15 @@ static void send_batch(struct agent *a)
 	struct numbered *b = &a->batches[a->next];
 	uint64_t waited = a->waits_since_ms ? uv_now(loop) - a->waits_since_ms : 0, time_ns;
 	uint8_t *to = scratch + FRAME_HEADROOM;
-	char host[HOST_TEXT];
+	struct played_as as = {.stream = a->stream,
+			       .number = a->next + 1,
+			       .start_wall_ns = began_wall_ns + (a->start_ms - began_ms) * 1000000};
 	size_t length;
 
-	host_of(host, a);
+	host_of(as.host, a);
 	length = b->snapshot ? played_put_mark(b->index, a->stream, a->next + 1, b->snapshot,
 					       &time_ns, to)
-			     : played_put(b->index, a->stream, a->next + 1, host, to);
+			     : played_put(b->index, &as, to);
 	b->bytes = (uint32_t)send_message(a, to, length);
 	b->sent_ms = uv_now(loop);
 	a->kept += b->bytes;
@@ -399,11 +403,12 @@ static void on_connected(uv_connect_t *request, int status)
 
 static void dial(struct agent *a)
 {
+	const struct sockaddr_storage *to = &wanted.collectors[a->number % wanted.collector_count];
+
 	uv_tcp_init(loop, &a->tcp);
 	a->tcp.data = a;
 	a->state = CONNECTING;
-	if (uv_tcp_connect(&a->connect, &a->tcp, (const struct sockaddr *)&wanted.collector,
-			   on_connected) < 0)
+	if (uv_tcp_connect(&a->connect, &a->tcp, (const struct sockaddr *)to, on_connected) < 0)
 		hang_up(a);
 }
 
@@ -511,6 +516,14 @@ static void on_tick(uv_timer_t *unused)
 
 /* ---- the beginning ---- */
 
+static uint64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static void make_agents(void)
 {
 	agents = calloc(wanted.agents, sizeof(*agents));
@@ -564,6 +577,7 @@ int main(int argc, char **argv)
 		errx(1, "no memory");
 	uv_update_time(loop);
 	began_ms = uv_now(loop);
+	began_wall_ns = wall_ns();
 	make_agents();
 	if (!wanted.dials)
 		listen_here();

@@ -3,20 +3,26 @@
 #include <err.h>
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uv.h>
 
 #include "base/parse.h"
 
 struct player_options wanted = {.agents = 100, .spread = 1, .speed = 1, .window = 256 << 10};
 
-static void set_collector(const char *text)
+static void set_collectors(char *list)
 {
-	char host[64];
+	char host[64], *rest = list, *text;
 	uint16_t port;
 
-	if (parse_endpoint(text, host, sizeof(host), &port) < 0 ||
-	    uv_ip4_addr(host, port, (struct sockaddr_in *)&wanted.collector) < 0)
-		errx(2, "--dial takes ADDRESS:PORT");
+	while ((text = strsep(&rest, ","))) {
+		if (wanted.collector_count == COLLECTORS_MAX ||
+		    parse_endpoint(text, host, sizeof(host), &port) < 0 ||
+		    uv_ip4_addr(host, port,
+				(struct sockaddr_in *)&wanted.collectors[wanted.collector_count++]))
+			errx(2, "--dial takes ADDRESS:PORT, or up to %d with commas between",
+			     COLLECTORS_MAX);
+	}
 	wanted.dials = true;
 }
 
@@ -43,7 +49,7 @@ const char *player_options(int argc, char **argv)
 			wanted.agents = (unsigned)atoi(optarg);
 			break;
 		case 'd':
-			set_collector(optarg);
+			set_collectors(optarg);
 			break;
 		case 'a':
 			wanted.port = (uint16_t)atoi(optarg);
@@ -74,7 +80,7 @@ const char *player_options(int argc, char **argv)
 		}
 	}
 	if (optind + 1 != argc || !wanted.agents || (!wanted.dials && !wanted.port))
-		errx(2, "usage: bench-player RECORDING --agents N (--dial ADDRESS:PORT | "
+		errx(2, "usage: bench-player RECORDING --agents N (--dial ADDRESS:PORT[,...] | "
 			"--announce PORT) [OPTIONS]");
 	return argv[optind];
 }

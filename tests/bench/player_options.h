@@ -4,9 +4,12 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#define COLLECTORS_MAX 8
+
 extern struct player_options {
 	unsigned agents;
-	struct sockaddr_storage collector;
+	struct sockaddr_storage collectors[COLLECTORS_MAX];
+	unsigned collector_count;
 	bool dials, stays, cut_last;
 	uint16_t port;
 	double spread, cut, seconds, speed;
