@@ -33,6 +33,9 @@ typedef void (*control_question)(void *context, struct control_client *client, c
 /* Serves `folder`, whose lock the caller holds. Returns 0, or a negative errno with the reason. */
 int control_open(uv_loop_t *loop, const char *folder, control_question question, void *context,
 		 struct control **ret_control, struct err_text *err);
+/* Changes how long a client may take for its question, and each time for reading on behind
+ * control_end (5 s). */
+void control_set_patience(struct control *control, unsigned ms);
 /* Closes all connections. The memory is freed in later turns of the loop. NULL is allowed. */
 void control_close(struct control *control);
 

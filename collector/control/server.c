@@ -18,7 +18,7 @@
 #define BACKLOG	    8
 /* What a client has not read yet, at most: replies of 4,096 streams come at once. */
 #define UNREAD_MAX (2u << 20)
-/* timeout for the whole question, and later for the client to hang up */
+/* timeout for the whole question, and later for the client to read on, and to hang up */
 #define QUESTION_MS 5000
 
 struct control_client {
@@ -27,7 +27,7 @@ struct control_client {
 	uv_pipe_t pipe;
 	uv_timer_t timer;
 	unsigned handles; /* number of open libuv handles (pipe, timer) */
-	bool asked, closing;
+	bool asked, ended, closing;
 	size_t length;
 	char line[CONTROL_LINE];
 	_Alignas(16) char note[CONTROL_NOTE];
@@ -36,6 +36,7 @@ struct control_client {
 struct control {
 	uv_pipe_t listener;
 	bool closing, listener_closed;
+	unsigned patience_ms;
 	char *folder;
 	control_question question;
 	void *context;
@@ -109,9 +110,24 @@ void control_close(struct control *c)
 
 /* ---- answers ---- */
 
+static void server_ended(uv_timer_t *timer)
+{
+	server_let_go(timer->data);
+}
+
+static void server_be_patient(struct control_client *client)
+{
+	uv_timer_start(&client->timer, server_ended, client->control->patience_ms, 0);
+}
+
+/* Whoever reads on gets the whole answer, however slowly. A snapshot of 2,000 agents reads some
+ * replies between two steps of its work. */
 static void said(uv_write_t *request, int status)
 {
-	(void)status;
+	struct control_client *client = request->handle->data;
+
+	if (!status && client->ended && !client->closing)
+		server_be_patient(client);
 	free(request);
 }
 
@@ -143,16 +159,18 @@ void control_say(struct control_client *client, const char *format, ...)
 		free(s);
 }
 
-static void server_ended(uv_timer_t *timer)
-{
-	server_let_go(timer->data);
-}
-
 void control_end(struct control_client *client)
 {
 	/* The client reads the pending output and hangs up, or the timer closes the connection. */
 	client->asked = false;
-	uv_timer_start(&client->timer, server_ended, QUESTION_MS, 0);
+	client->ended = true;
+	if (!client->closing)
+		server_be_patient(client);
+}
+
+void control_set_patience(struct control *c, unsigned ms)
+{
+	c->patience_ms = ms;
 }
 
 void *control_note(struct control_client *client)
@@ -250,7 +268,7 @@ static void server_on_connection(uv_stream_t *listener, int status)
 	    !may_ask(client) || uv_read_start((uv_stream_t *)&client->pipe, on_alloc, on_read) < 0)
 		server_let_go(client);
 	else
-		uv_timer_start(&client->timer, server_ended, QUESTION_MS, 0);
+		server_be_patient(client);
 }
 
 /* ---- creation ---- */
@@ -295,6 +313,7 @@ int control_open(uv_loop_t *loop, const char *folder, control_question question,
 	}
 	c->question = question;
 	c->context = context;
+	c->patience_ms = QUESTION_MS;
 	c->listener.data = c;
 	uv_pipe_init(loop, &c->listener, 0);
 	r = uv_pipe_open(&c->listener, fd);

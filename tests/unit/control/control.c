@@ -26,8 +26,10 @@ struct scene {
 	unsigned questions;
 };
 
-/* "now WORD" is answered at once, "later WORD" by the timer; "flood" with more than anybody reads;
- * all else with no. */
+#define LONG_LINES 1000
+
+/* "now WORD" is answered at once, "later WORD" by the timer; "long" with more than a socket holds,
+ * "flood" with more than anybody reads; all else with no. */
 static void on_question(void *context, struct control_client *client, const char *line)
 {
 	struct scene *s = context;
@@ -39,6 +41,10 @@ static void on_question(void *context, struct control_client *client, const char
 		control_end(client);
 	} else if (!strncmp(line, "later ", 6)) {
 		snprintf(control_note(client), CONTROL_NOTE, "%.100s", line + 6);
+	} else if (!strcmp(line, "long")) {
+		for (unsigned i = 0; i < LONG_LINES; i++)
+			control_say(client, "at %0500u", i);
+		control_end(client);
 	} else if (!strcmp(line, "flood")) {
 		for (unsigned i = 0; i < 10000; i++)
 			control_say(client, "at %0500u", i);
@@ -79,7 +85,7 @@ static void *serve(void *scene)
 	return NULL;
 }
 
-static void begin(struct scene *s)
+static void begin_patient(struct scene *s, unsigned patience_ms)
 {
 	struct err_text err = {0};
 
@@ -91,7 +97,14 @@ static void begin(struct scene *s)
 	uv_timer_start(&s->later, on_later, 100, 100);
 	assert_int_equal(
 		control_open(&s->loop, temporary_folder, on_question, s, &s->control, &err), 0);
+	if (patience_ms)
+		control_set_patience(s->control, patience_ms);
 	assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+static void begin(struct scene *s)
+{
+	begin_patient(s, 0);
 }
 
 static void end(struct scene *s)
@@ -200,11 +213,48 @@ static void rules(void **state)
 	close(fds[0]);
 }
 
+/* Reads the long answer in pieces, with a pause before each. Returns how many bytes came. */
+static size_t read_slowly(unsigned pause_ms)
+{
+	char bytes[16384];
+	size_t got = 0;
+	ssize_t n;
+	int fd = reach();
+
+	send(fd, "long\n", 5, MSG_NOSIGNAL);
+	do {
+		usleep(pause_ms * 1000);
+		n = recv(fd, bytes, sizeof(bytes), 0);
+		got += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && got < LONG_LINES * 504);
+	close(fd);
+	return got;
+}
+
+/* The whole answer takes longer than the patience, and no piece does, unless the machine is busy:
+ * then it is tried again. */
+static void slow_readers(void **state)
+{
+	struct scene s;
+	size_t got = 0;
+
+	(void)state;
+	begin_patient(&s, 500);
+	for (unsigned i = 0; i < 10 && got != LONG_LINES * 504; i++)
+		got = read_slowly(25);
+	assert_int_equal(got, LONG_LINES * 504);
+	end(&s);
+	begin_patient(&s, 20);
+	assert_true(read_slowly(100) < LONG_LINES * 504); /* who does not read on is let go */
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(questions),
 		TEST_IN_FOLDER(rules),
+		TEST_IN_FOLDER(slow_readers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
