@@ -266,16 +266,23 @@ static void keep_first(struct err_text *text, const char *why)
 		err_set(text, -EIO, "%s", why);
 }
 
+static void keep_error(struct share_report *report, int error, const char *why)
+{
+	keep_first(&report->why, why);
+	report->error = report->error ? report->error : error;
+}
+
 static void note_waiting(struct share_pass *p, const struct stream_summary *s,
-			 const struct mark *mark, const char *why)
+			 const struct mark *mark, int error, const char *why)
 {
 	uint64_t end = s->start_wall_ns + s->last_ns,
 		 from = mark->sent_to ? minute_start_ns(mark->sent_to) : s->start_wall_ns,
 		 late = end > from ? end - from : 0;
 
 	p->report->waiting++;
+	p->report->waiting_bytes += s->recording_bytes;
 	p->report->late_ns = late > p->report->late_ns ? late : p->report->late_ns;
-	keep_first(&p->report->why, why);
+	keep_error(p->report, error, why);
 }
 
 static int pass_stream(struct share_pass *p, const struct stream_summary *s)
@@ -307,7 +314,7 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 	if (r == -ENOMEM || r == -ECANCELED)
 		return r;
 	if (lane->error)
-		note_waiting(p, s, marks_of(&lane->marks, &s->id), lane->why.text);
+		note_waiting(p, s, marks_of(&lane->marks, &s->id), lane->error, lane->why.text);
 	else if (r < 0) {
 		p->report->unread++;
 		keep_first(&p->report->unread_why, err_get(&err, r));
@@ -344,7 +351,7 @@ static void end_lanes(struct share_pass *p)
 		if (lane->error || lane_send(lane)) {
 			p->report->waiting += lane->streams;
 			if (lane->streams)
-				keep_first(&p->report->why, lane->why.text);
+				keep_error(p->report, lane->error, lane->why.text);
 		} else
 			p->report->streams += lane->streams;
 		lane->streams = 0;
@@ -354,7 +361,7 @@ static void end_lanes(struct share_pass *p)
 }
 
 /* If no shard can be reached, all that is due waits. */
-static void note_all_waiting(struct share_pass *p, const char *why)
+static void note_all_waiting(struct share_pass *p, int error, const char *why)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		const struct stream_summary *s = &p->streams[i];
@@ -364,7 +371,7 @@ static void note_all_waiting(struct share_pass *p, const char *why)
 					    : NULL;
 
 		if (stream_is_due(s, mark ? mark : &nothing, p->share->kept))
-			note_waiting(p, s, mark ? mark : &nothing, why);
+			note_waiting(p, s, mark ? mark : &nothing, error, why);
 	}
 }
 
@@ -382,7 +389,7 @@ int share_pass(struct share *share, struct share_report *ret_report, struct err_
 		return r;
 	r = begin_lanes(share, err);
 	if (r < 0)
-		note_all_waiting(&p, err_get(err, r));
+		note_all_waiting(&p, r, err_get(err, r));
 	if (!r) {
 		give_sign(share);
 		r = keep_days(share, err);

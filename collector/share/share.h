@@ -46,6 +46,8 @@ struct share_report {
 	uint64_t unread;  /* streams that can't be read */
 	uint64_t foreign; /* streams that another collector sends: this folder and its are copies */
 	uint64_t late_ns; /* how old the oldest complete minute is that waits; 0: none waits */
+	uint64_t waiting_bytes;		 /* of the recordings of what waits */
+	int error;			 /* why the first of them waits */
 	struct err_text why, unread_why; /* of the first of them; "": none */
 };
 

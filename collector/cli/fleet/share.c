@@ -43,34 +43,55 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-static void tell_report(struct command_call *call, const struct share_report *r)
+/* With --every, only what is new is said: no line a pass. */
+struct told {
+	bool any;
+	int error; /* why something waits; 0: nothing does */
+	uint64_t unread, foreign;
+};
+
+static void tell_sent(const struct share_report *r)
 {
 	program_printf(stdout, "%" PRIu64 " stream%s up to date, %" PRIu64 " sum%s sent\n",
 		       r->streams, plural(r->streams), r->sums, plural(r->sums));
 	fflush(stdout);
-	if (r->unread)
+}
+
+static void tell_report(struct command_call *call, const struct share_report *r, struct told *told)
+{
+	if (!told->any || r->sums || (told->error && !r->waiting))
+		tell_sent(r);
+	if (r->unread && r->unread != told->unread)
 		command_note(call->command, "%" PRIu64 " stream%s could not be read. The first: %s",
 			     r->unread, plural(r->unread), r->unread_why.text);
-	if (r->foreign)
+	if (r->foreign && r->foreign != told->foreign)
 		command_note(call->command,
 			     "%" PRIu64
 			     " stream%s another collector sends already: this folder and "
 			     "its hold the same recordings",
 			     r->foreign, plural(r->foreign));
-	if (r->waiting)
+	if (r->waiting && r->error != told->error)
 		command_note(call->command, "%" PRIu64 " stream%s could not be sent yet: %s",
 			     r->waiting, plural(r->waiting), r->why.text);
+	*told = (struct told){.any = true,
+			      .error = r->waiting ? r->error : 0,
+			      .unread = r->unread,
+			      .foreign = r->foreign};
 }
 
-static int share_once(struct command_call *call, struct share *share)
+static int share_once(struct command_call *call, struct share *share, struct told *told)
 {
 	struct share_report report;
 	struct err_text err = {0};
 	int r = share_pass(share, &report, &err);
 
-	if (r < 0)
-		return command_fault(call->command, r, &err);
-	tell_report(call, &report);
+	if (r < 0) {
+		if (r != told->error)
+			command_fault(call->command, r, &err);
+		told->error = r;
+		return EXIT_FAULT;
+	}
+	tell_report(call, &report, told);
 	return report.waiting ? EXIT_FAULT : report.unread ? EXIT_NO : EXIT_DONE;
 }
 
@@ -97,6 +118,7 @@ static int share_run(struct command_call *call)
 	struct symbols *symbols = NULL;
 	struct share *share = NULL;
 	struct err_text err = {0};
+	struct told told = {0};
 	int r, status = EXIT_DONE;
 
 	if (!o->store)
@@ -114,7 +136,7 @@ static int share_run(struct command_call *call)
 	if (r < 0)
 		status = command_input_fault(call->command, r, &err);
 	while (!status || (share && o->every_ns)) {
-		status = share_once(call, share);
+		status = share_once(call, share, &told);
 		if (!o->every_ns)
 			break;
 		nanosleep(&(struct timespec){(time_t)(o->every_ns / 1000000000u),

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/cli/program.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "collector/clickhouse/url.h"
 #include "collector/query/minutes.h"
 #include "collector/share/shared_open.h"
@@ -18,6 +20,7 @@
 /* Sums are by minute, so looking more often brings little. */
 #define PASS_SECONDS 5
 #define FAILED_LEAST 2 /* passes, to be told of */
+#define AGAIN_NS     3600000000000u
 /* When the collector ends, its streams have ended, too, as far as it knows. One more pass sends the
  * rest, if the data base is quick enough. */
 #define LAST_SECONDS 10
@@ -28,45 +31,79 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-static void tell_away(const struct share_report *r, const char *why)
+/* How long it has been away. */
+static uint64_t minutes_away(const struct gather_share *g)
 {
-	char late[48] = "";
+	return (cancel_clock_ns() - g->away_ns) / MINUTE_NS;
+}
+
+static void tell_away(const struct gather_share *g, const struct share_report *r, const char *why)
+{
+	char late[48] = "", since[64] = "", size[32];
 
 	if (r->late_ns >= MINUTE_NS)
 		snprintf(late, sizeof(late), ", of up to %" PRIu64 " min", r->late_ns / MINUTE_NS);
+	if (g->away)
+		snprintf(since, sizeof(since), "for %" PRIu64 " min now, ", minutes_away(g));
 	if (r->waiting)
 		program_printf(stderr,
-			       "collector gather: sums of %" PRIu64
+			       "collector gather: %ssums of %" PRIu64
 			       " stream%s%s wait until they can be sent: %s. The recordings keep "
-			       "them\n",
-			       r->waiting, plural(r->waiting), late, why);
+			       "them (%s)\n",
+			       since, r->waiting, plural(r->waiting), late, why,
+			       format_size(size, (double)r->waiting_bytes));
 	else
 		program_printf(stderr,
-			       "collector gather: sums will wait in the recordings until they can "
-			       "be sent: %s\n",
-			       why);
+			       "collector gather: %ssums will wait in the recordings until they "
+			       "can be sent: %s\n",
+			       since, why);
 }
 
-/* Says once that the data base is away, and once that it is there again. A connection may break
- * when a server is started anew: one failed pass is not told. */
+static void tell_back(const struct gather_share *g, const struct share_report *r)
+{
+	if (g->quiet)
+		return;
+	program_printf(stdout,
+		       "all sums are in the shared store again, after %" PRIu64 " min (%" PRIu64
+		       " of %" PRIu64 " stream%s)\n",
+		       minutes_away(g), r->sums, r->streams, plural(r->streams));
+	fflush(stdout);
+}
+
+/* What is said once, is said again after an hour, and if the reason is another one. */
+static bool is_due(const struct gather_share *g, int error)
+{
+	uint64_t passed = cancel_clock_ns() - g->told_ns;
+
+	return !g->away || passed >= AGAIN_NS || (error != g->told && passed >= MINUTE_NS);
+}
+
+/* Says that the data base is away, and that it is there again. A connection may break when a server
+ * is started anew: one failed pass is not told. */
 static void tell_state(struct gather_share *g, int error, const struct share_report *r,
 		       const struct err_text *err)
 {
+	const char *why = error ? err_get(err, error) : r->why.text;
+
 	if (error == -ECANCELED)
 		return;
-	g->failed = error || r->waiting ? g->failed + (error == -ETIMEDOUT ? FAILED_LEAST : 1) : 0;
-	if (g->failed >= FAILED_LEAST && !g->away) {
-		tell_away(r, error ? err_get(err, error) : r->why.text);
-		g->away = true;
-	} else if (!g->failed && g->away) {
-		if (!g->quiet)
-			program_printf(stdout,
-				       "all sums are in the shared store again (%" PRIu64
-				       " of %" PRIu64 " stream%s)\n",
-				       r->sums, r->streams, plural(r->streams));
-		fflush(stdout);
+	if (!error && !r->waiting) {
+		if (g->away)
+			tell_back(g, r);
 		g->away = false;
+		g->failed = 0;
+		return;
 	}
+	if (!g->failed)
+		g->away_ns = cancel_clock_ns();
+	g->failed += error == -ETIMEDOUT ? FAILED_LEAST : 1;
+	error = error ? error : r->error;
+	if (g->failed < FAILED_LEAST || !is_due(g, error))
+		return;
+	tell_away(g, r, why);
+	g->away = true;
+	g->told = error;
+	g->told_ns = cancel_clock_ns();
 }
 
 /* Waits for the next pass. Returns false if the collector ends. */
@@ -97,11 +134,16 @@ static void share_some(struct gather_share *g)
 static void *share_thread(void *context)
 {
 	struct gather_share *g = context;
+	unsigned failed;
 
 	do
 		share_some(g);
 	while (wait_for_pass(g));
+	failed = g->failed;
 	share_some(g);
+	/* A connection that broke is tried once more. */
+	if (!failed && g->failed)
+		share_some(g);
 	return NULL;
 }
 

@@ -18,8 +18,10 @@ struct gather_share {
 	pthread_mutex_t lock; /* protects `stopping` */
 	pthread_cond_t wake;
 	bool stopping;
-	unsigned failed; /* passes since the last one that sent all */
-	bool away;	 /* it was said that sums wait */
+	unsigned failed;	   /* passes since the last one that sent all */
+	bool away;		   /* it was said that sums wait */
+	int told;		   /* for which error */
+	uint64_t away_ns, told_ns; /* since when, and when it was said last (cancel_clock_ns) */
 };
 
 struct gather_share_options {
