@@ -44,6 +44,13 @@ static int upkeep_numbers(struct clickhouse *c, size_t shard, struct buf *sql,
 	return reader_error(&reader) || reader_more(&reader) ? upkeep_wrong(c, err) : 0;
 }
 
+/* Whether the table lacks something, as a condition on system.replicas: it has not read all of the
+ * log, or not fetched all that it has read; or it has only been started, and has not even begun.
+ * (A log without an entry has 0 for both numbers.) */
+#define BEHIND                                                                                     \
+	"toUInt64(sum(inserts_in_queue) + sum(log_max_index >= log_pointer AND log_max_index > "   \
+	"0) + sum(is_readonly) + sum(is_session_expired))"
+
 int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
 		      struct err_text *err)
 {
@@ -52,10 +59,8 @@ int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
 	int r = 0;
 
 	if (client->replicated) {
-		/* A log without an entry has 0 for both. */
 		buf_printf(&sql,
-			   "SELECT toUInt64(sum(inserts_in_queue) + sum(log_max_index >= "
-			   "log_pointer AND log_max_index > 0)) FROM system.replicas WHERE "
+			   "SELECT " BEHIND " FROM system.replicas WHERE "
 			   "database = '%s' AND table IN "
 			   "('sums_local', 'streams_local') FORMAT RowBinary",
 			   client->url.database);
@@ -72,24 +77,27 @@ int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batc
 	uint64_t found[3] = {0};
 	int r;
 
-	/* Whether it runs is asked first: one that has ended by then has left its rows. */
+	/* Whether it runs is asked first: one that has ended by then has left its rows. So has what
+	 * a replica has fetched by then. */
 	buf_printf(&sql,
 		   "SELECT toUInt64((SELECT count() FROM system.processes WHERE query_id = "
-		   "'" BATCH_QUERY "')), toUInt64((SELECT count() FROM sums_local WHERE day = "
-		   "toDate(%u) AND batch = %" PRIu64 ")), toUInt64(",
-		   batch, day, batch);
+		   "'" BATCH_QUERY "')), toUInt64(",
+		   batch);
 	if (client->replicated)
 		buf_printf(&sql,
-			   "(SELECT sum(inserts_in_queue) + sum(log_max_index >= log_pointer) FROM "
-			   "system.replicas WHERE database = '%s' AND table = 'sums_local')",
+			   "(SELECT " BEHIND " FROM system.replicas WHERE database = '%s' AND "
+			   "table = 'sums_local')",
 			   client->url.database);
 	else
 		buf_string(&sql, "0");
-	buf_string(&sql, ") FORMAT RowBinary");
+	buf_printf(&sql,
+		   "), toUInt64((SELECT count() FROM sums_local WHERE day = toDate(%u) AND "
+		   "batch = %" PRIu64 ")) FORMAT RowBinary",
+		   day, batch);
 	r = upkeep_numbers(client, shard, &sql, found, 3, err);
 	if (!r)
 		*ret_found = (struct clickhouse_batch_found){
-			.running = found[0] > 0, .rows = found[1], .behind = found[2] > 0};
+			.running = found[0] > 0, .behind = found[1] > 0, .rows = found[2]};
 	return r;
 }
 

@@ -14,10 +14,9 @@ struct err_text;
 struct clickhouse_batch_found {
 	uint64_t rows; /* that are in `sums` */
 	bool running;  /* an INSERT of the batch runs on the server that was asked: look again */
-	bool behind;   /* the replica that was asked has not got everything yet. Rows that it does
-			  not know of may be there: but these are not stored twice if the same bytes
-			  are sent again, since replicated tables remember their last 10,000 blocks
-			  (for a week) */
+	bool behind;   /* the replica that was asked has not got everything yet: rows that it does
+			  not know of may be there. If they are among the last 10,000 blocks, the
+			  same bytes are not stored twice */
 };
 
 /* Tells whether the replica that is asked lacks rows of `sums` or `streams` that another one has

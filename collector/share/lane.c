@@ -7,12 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/shards.h"
 #include "collector/clickhouse/upkeep.h"
 #include "collector/share/columns.h"
 
 #include "base/ban.h"
+
+/* For how long a part that was tried can be sent again though the replica that is asked may lack
+ * it: a replicated table stores none of its last 10,000 blocks twice (clickhouse/schema.c). */
+#define REMEMBERED_NS 300000000000u
 
 int lane_init(struct lane *lane, struct clickhouse *client, const char *folder, uint32_t shard,
 	      struct err_text *err)
@@ -52,6 +57,11 @@ static int part_arrived(const struct lane *lane, const struct shipment_part *par
 		return err_set(err, -EAGAIN,
 			       "ClickHouse still works on what was sent before (shard %u)",
 			       lane->shard + 1);
+	if (!r && !found.rows && found.behind &&
+	    (!part->tried_ns || cancel_clock_ns() - part->tried_ns > REMEMBERED_NS))
+		return err_set(err, -EAGAIN,
+			       "a replica of shard %u has not caught up with the others yet",
+			       lane->shard + 1);
 	return r;
 }
 
@@ -64,17 +74,22 @@ static const struct {
 };
 
 /* Rows of other tables than `sums` replace themselves if they are sent again. */
-static int send_part(struct lane *lane, const struct shipment_part *part, struct err_text *err)
+static int send_part(struct lane *lane, struct shipment_part *part, struct err_text *err)
 {
-	bool sums = part->kind == SHIPMENT_SUMS, arrived = false;
-	int r = sums && lane->on_its_way ? part_arrived(lane, part, &arrived, err) : 0;
+	bool sums = part->kind == SHIPMENT_SUMS;
+	int r = sums && part->tried && !part->arrived
+			? part_arrived(lane, part, &part->arrived, err)
+			: 0;
 
+	if (r < 0 || part->arrived)
+		return r;
+	part->tried_ns = part->tried ? part->tried_ns : cancel_clock_ns();
+	part->tried = true;
 	clickhouse_set_batch(lane->client, sums ? part->batch : 0);
-	if (!r && !arrived)
-		r = clickhouse_insert(lane->client, lane->shard, tables[part->kind].table,
-				      tables[part->kind].columns, part->data.data,
-				      part->data.length, err);
+	r = clickhouse_insert(lane->client, lane->shard, tables[part->kind].table,
+			      tables[part->kind].columns, part->data.data, part->data.length, err);
 	clickhouse_set_batch(lane->client, 0);
+	part->arrived = !r;
 	if (!r && sums)
 		lane->sums += part->rows;
 	return r;
@@ -108,6 +123,8 @@ static int lane_try(struct lane *lane, struct err_text *err)
 
 	if (!r)
 		r = send_rows(lane, "stacks", STACKS_COLUMNS, &lane->dictionary.stack_rows, err);
+	if (!lane->on_its_way)
+		lane->shipment.known = lane->known;
 	if (!r && !lane->on_its_way && lane->shipment.count)
 		r = shipment_write(&lane->shipment, lane->path, err);
 	for (enum shipment_kind kind = 0; !r && kind < SHIPMENT_KINDS; kind++) {
@@ -117,7 +134,7 @@ static int lane_try(struct lane *lane, struct err_text *err)
 	return r;
 }
 
-static int lane_failed(struct lane *lane, int error, const struct err_text *err)
+int lane_failed(struct lane *lane, int error, const struct err_text *err)
 {
 	lane->error = error;
 	lane->why = (struct err_text){0};
@@ -135,7 +152,27 @@ int lane_send(struct lane *lane)
 		return lane->error;
 	if (was_written)
 		unlink(lane->path);
+	lane->known |= was_written;
 	shipment_done(&lane->shipment);
+	lane->on_its_way = false;
+	return 0;
+}
+
+/* What waits goes on from what was sent before. If that is gone (the data base was made anew
+ * meanwhile), all is sent again from the recordings. */
+static int lane_check(struct lane *lane, uint64_t collector, struct err_text *err)
+{
+	bool there = true, known = lane->on_its_way ? lane->shipment.known : lane->known;
+	int r = lane->shipment.count && known
+			? marks_there(lane->client, lane->shard, collector, &there, err)
+			: 0;
+
+	if (r < 0 || there)
+		return r;
+	unlink(lane->path);
+	shipment_done(&lane->shipment);
+	marks_done(&lane->marks);
+	dictionary_forget(&lane->dictionary);
 	lane->on_its_way = false;
 	return 0;
 }
@@ -143,12 +180,26 @@ int lane_send(struct lane *lane)
 int lane_begin(struct lane *lane, uint64_t collector)
 {
 	struct err_text err = {0};
-	int r = lane_send(lane);
+	int r = lane_check(lane, collector, &err);
 
+	if (r < 0)
+		return lane_failed(lane, r, &err);
+	r = lane_send(lane);
 	if (r < 0)
 		return r;
 	r = marks_read(&lane->marks, lane->client, lane->shard, collector, &err);
 	if (r == 1)
 		dictionary_forget(&lane->dictionary);
+	lane->known = lane->marks.streams.count;
 	return lane_failed(lane, r == 1 ? 0 : r, &err);
+}
+
+int lane_foreign(struct lane *lane, uint64_t collector, const struct stream_id *stream,
+		 bool *ret_foreign)
+{
+	struct err_text err = {0};
+	int r = marks_foreign(&lane->marks, lane->client, lane->shard, collector, stream,
+			      ret_foreign, &err);
+
+	return r ? lane_failed(lane, r, &err) : 0;
 }

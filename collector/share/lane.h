@@ -21,6 +21,7 @@ struct lane {
 	struct marks marks;
 	struct shipment shipment;
 	bool on_its_way; /* the shipment is in its file, and may have arrived in part */
+	bool known;	 /* the shard has rows of the collector */
 	int error;	 /* of the last attempt; 0: none */
 	struct err_text why;
 	uint64_t sums;	  /* rows that have arrived */
@@ -35,3 +36,8 @@ void lane_done(struct lane *lane);
 int lane_begin(struct lane *lane, uint64_t collector);
 /* Sends all rows. Returns 0, or the error that lane->error and lane->why keep. */
 int lane_send(struct lane *lane);
+/* Keeps an error of the shard, with its sentence. Returns it. */
+int lane_failed(struct lane *lane, int error, const struct err_text *err);
+/* Whether another collector sends the stream (marks_foreign). Returns as lane_send. */
+int lane_foreign(struct lane *lane, uint64_t collector, const struct stream_id *stream,
+		 bool *ret_foreign);

@@ -13,7 +13,7 @@
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
-#include "collector/clickhouse/upkeep.h"
+#include "collector/share/caught_up.h"
 
 #include "base/ban.h"
 
@@ -23,11 +23,6 @@ void marks_done(struct marks *m)
 	intern_done(&m->foreign);
 	free(m->list);
 	*m = (struct marks){0};
-}
-
-bool marks_foreign(const struct marks *m, const struct stream_id *stream)
-{
-	return intern_find(&m->foreign, stream->bytes, sizeof(stream->bytes));
 }
 
 struct mark *marks_of(struct marks *m, const struct stream_id *stream)
@@ -46,7 +41,7 @@ static int marks_parse(struct marks *m, const struct buf *answer)
 
 	while (reader_more(&r)) {
 		struct stream_id stream;
-		struct mark mark, *place;
+		struct mark mark = {0}, *place;
 
 		row_get_id(&r, stream.bytes);
 		mark.last_ns = row_get_u64(&r);
@@ -65,16 +60,19 @@ static int marks_parse(struct marks *m, const struct buf *answer)
 	return reader_error(&r);
 }
 
-static int marks_ask(struct clickhouse *client, size_t shard, uint64_t collector, const char *what,
-		     const char *whose, struct buf *answer, struct err_text *err)
+/*
+ * The highest version of a row counts. FINAL would read all parts of the table side by side, with
+ * a megabyte for each part and column: years of days are hundreds of parts.
+ */
+static int marks_ask(struct clickhouse *client, size_t shard, const char *what, const char *whose,
+		     uint64_t collector, const char *rest, struct buf *answer, struct err_text *err)
 {
-	char sql[256];
+	char sql[512];
 
 	answer->limit = CLICKHOUSE_ANSWER_MAX;
 	snprintf(sql, sizeof(sql),
-		 "SELECT %s FROM streams_local FINAL WHERE collector %s %" PRIu64
-		 " FORMAT RowBinary",
-		 what, whose, collector);
+		 "SELECT %s FROM streams_local WHERE collector %s %" PRIu64 " %s FORMAT RowBinary",
+		 what, whose, collector, rest);
 	return clickhouse_ask(client, shard, sql, answer, err);
 }
 
@@ -83,7 +81,8 @@ static int read_foreign(struct marks *m, struct clickhouse *client, size_t shard
 {
 	cleanup(buf_done) struct buf answer = {0};
 	struct reader r;
-	int e = marks_ask(client, shard, collector, "stream, part", "!=", &answer, err);
+	int e = marks_ask(client, shard, "DISTINCT stream", "!=", collector, "AND part = 0",
+			  &answer, err);
 
 	if (e < 0)
 		return e;
@@ -93,47 +92,46 @@ static int read_foreign(struct marks *m, struct clickhouse *client, size_t shard
 		uint8_t stream[ROW_ID_SIZE];
 
 		row_get_id(&r, stream);
-		if (!row_get_u8(&r) && !reader_error(&r) &&
-		    !intern_bytes(&m->foreign, stream, sizeof(stream)))
+		if (!reader_error(&r) && !intern_bytes(&m->foreign, stream, sizeof(stream)))
 			return -ENOMEM;
 	}
-	return reader_error(&r)
-		       ? err_set(err, -EBADMSG, "the shared store's list of streams is cut")
-		       : 0;
+	if (reader_error(&r))
+		return err_set(err, -EBADMSG, "the shared store's list of streams is cut");
+	m->foreign_read = true;
+	return 0;
+}
+
+int marks_foreign(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
+		  const struct stream_id *stream, bool *ret_foreign, struct err_text *err)
+{
+	int r = m->foreign_read ? 0 : read_foreign(m, client, shard, collector, err);
+
+	*ret_foreign = !r && intern_find(&m->foreign, stream->bytes, sizeof(stream->bytes));
+	return r;
+}
+
+int marks_there(struct clickhouse *client, size_t shard, uint64_t collector, bool *ret_there,
+		struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {0};
+	int r = marks_ask(client, shard, "collector", "=", collector, "LIMIT 1", &answer, err);
+
+	*ret_there = answer.length;
+	return r || *ret_there ? r : caught_up(client, shard, err);
 }
 
 /* Returns 1 if the shard has no stream of the collector, and there were some. */
 static int marks_check(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
 		       struct err_text *err)
 {
-	cleanup(buf_done) struct buf answer = {0};
-	struct reader r;
-	uint64_t count;
-	int e = marks_ask(client, shard, collector, "count()", "=", &answer, err);
+	bool there;
+	int r = m->streams.count ? marks_there(client, shard, collector, &there, err) : 0;
 
-	if (e < 0)
-		return e;
-	r = reader_of(answer.data, answer.length);
-	count = row_get_u64(&r);
-	if (reader_error(&r))
-		return err_set(err, -EBADMSG, "the shared store gave no number of streams");
-	if (count || !m->streams.count)
-		return 0;
+	if (r < 0 || !m->streams.count || there)
+		return r;
 	marks_done(m);
 	m->read = true;
 	return 1;
-}
-
-/* A replica that has not got all rows yet would say that less was sent than was. */
-static int check_replica(struct clickhouse *client, size_t shard, struct err_text *err)
-{
-	bool behind = false;
-	int r = clickhouse_behind(client, shard, &behind, err);
-
-	if (r < 0 || !behind)
-		return r;
-	return err_set(err, -EAGAIN, "a replica of shard %zu has not caught up with the others yet",
-		       shard + 1);
 }
 
 int marks_read(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
@@ -142,16 +140,18 @@ int marks_read(struct marks *m, struct clickhouse *client, size_t shard, uint64_
 	cleanup(buf_done) struct buf answer = {0};
 	int r;
 
-	r = read_foreign(m, client, shard, collector, err);
-	if (r < 0 || m->read)
-		return r ? r : marks_check(m, client, shard, collector, err);
-	r = check_replica(client, shard, err);
+	m->foreign_read = false;
+	if (m->read)
+		return marks_check(m, client, shard, collector, err);
+	r = caught_up(client, shard, err);
 	if (!r)
-		r = marks_ask(client, shard, collector,
-			      "stream, last_ns, in_use_bytes, in_use_blocks, print, sent_to, done",
-			      "=", &answer, err);
+		r = marks_ask(client, shard,
+			      "stream, argMax(last_ns, version), argMax(in_use_bytes, version), "
+			      "argMax(in_use_blocks, version), argMax(print, version), "
+			      "argMax(sent_to, version), argMax(done, version)",
+			      "=", collector, "GROUP BY stream", &answer, err);
 	if (!r)
-		r = check_replica(client, shard, err);
+		r = caught_up(client, shard, err);
 	if (!r)
 		r = marks_parse(m, &answer);
 	if (r < 0) {

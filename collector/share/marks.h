@@ -26,7 +26,7 @@ struct marks {
 	struct mark *list; /* by number of `streams` */
 	uint32_t capacity;
 	struct intern foreign; /* streams that another collector sends from their beginning on */
-	bool read;
+	bool read, foreign_read;
 };
 
 /* Reads the marks for the first time. Later it only asks whether the shard still has streams of
@@ -35,9 +35,13 @@ struct marks {
 int marks_read(struct marks *marks, struct clickhouse *client, size_t shard, uint64_t collector,
 	       struct err_text *err);
 void marks_done(struct marks *marks);
-/* Whether another collector sends the stream from its beginning on: one that has a copy of our
- * folder, or whose folder ours is a copy of. */
-bool marks_foreign(const struct marks *marks, const struct stream_id *stream);
+/* Finds whether another collector sends the stream from its beginning on: one that has a copy of
+ * our folder, or whose folder ours is a copy of. Asks the shard once after each marks_read. */
+int marks_foreign(struct marks *marks, struct clickhouse *client, size_t shard, uint64_t collector,
+		  const struct stream_id *stream, bool *ret_foreign, struct err_text *err);
+/* Tells whether the shard has anything of this collector. */
+int marks_there(struct clickhouse *client, size_t shard, uint64_t collector, bool *ret_there,
+		struct err_text *err);
 /* Returns the stream's mark; a new one says that nothing was sent. NULL: memory is short. It is
  * valid until the next call. */
 struct mark *marks_of(struct marks *marks, const struct stream_id *stream);

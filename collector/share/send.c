@@ -16,6 +16,7 @@
 #include "collector/query/minutes.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
+#include "collector/share/caught_up.h"
 #include "collector/share/kept.h"
 #include "collector/share/snapshot_rows.h"
 #include "collector/sums/stack_ids.h"
@@ -80,9 +81,9 @@ static uint32_t first_kept(const struct sent_stream *g)
 }
 
 /* What is before the first day goes into its base rows. */
-static uint32_t day_of(const struct sent_stream *g, const struct minute_sum *m)
+static uint32_t day_of(const struct sent_stream *g, uint32_t minute)
 {
-	uint32_t day = m->minute / MINUTES_A_DAY;
+	uint32_t day = minute / MINUTES_A_DAY;
 
 	return day > g->sending->kept ? day : g->sending->kept;
 }
@@ -103,7 +104,7 @@ static void fold_base(const struct sent_stream *g, struct minutes *minutes)
 static void put_sum(struct buf *out, const struct sent_stream *g, uint64_t batch,
 		    const struct minute_sum *m)
 {
-	row_put_day(out, day_of(g, m));
+	row_put_day(out, day_of(g, m->minute));
 	row_put_u64(out, batch);
 	row_put_u64(out, g->sending->collector);
 	row_put_id(out, g->stream->id.bytes);
@@ -116,26 +117,27 @@ static void put_sum(struct buf *out, const struct sent_stream *g, uint64_t batch
 	row_put_u8(out, m->minute < first_kept(g));
 }
 
-static int put_sums(struct sent_stream *g, const struct minutes *minutes)
+/* What the stream's row says is in use: of all minutes, also if only the difference to what was
+ * sent is put. Sums of a foreign recording may overflow, and wrap around. */
+static void add_up(struct sent_stream *g, const struct minute_sum *m)
+{
+	(void)__builtin_add_overflow(g->mark.bytes, m->bytes, &g->mark.bytes);
+	(void)__builtin_add_overflow(g->mark.units, m->units, &g->mark.units);
+}
+
+static int put_minute(struct sent_stream *g, const struct minute_sum *m)
 {
 	struct lane *lane = g->sending->lane;
+	struct shipment_part *part =
+		shipment_part(&lane->shipment, SHIPMENT_SUMS, lane->shard, day_of(g, m->minute));
 
-	for (uint32_t i = 0; i < minutes->count; i++) {
-		const struct minute_sum *m = &minutes->list[i];
-		struct shipment_part *part =
-			shipment_part(&lane->shipment, SHIPMENT_SUMS, lane->shard, day_of(g, m));
-
-		if (!part)
-			return -ENOMEM;
-		put_sum(&part->data, g, part->batch, m);
-		shipment_row(&lane->shipment, part);
-		/* Sums of a foreign recording may overflow, and wrap around. */
-		(void)__builtin_add_overflow(g->mark.bytes, m->bytes, &g->mark.bytes);
-		(void)__builtin_add_overflow(g->mark.units, m->units, &g->mark.units);
-		if (buf_error(&part->data))
-			return buf_error(&part->data);
-	}
-	return 0;
+	if (!part)
+		return -ENOMEM;
+	put_sum(&part->data, g, part->batch, m);
+	shipment_row(&lane->shipment, part);
+	if (!g->again)
+		add_up(g, m);
+	return buf_error(&part->data);
 }
 
 static uint64_t next_version(const struct sending *sending)
@@ -187,6 +189,50 @@ static int put_stream(const struct sent_stream *g)
 	return buf_error(&part->data);
 }
 
+/* What the stream's row says after the minutes before `end` were sent. */
+static void move_mark(struct sent_stream *g, uint32_t end)
+{
+	uint64_t to = minute_start_ns(end), start = g->stream->start_wall_ns;
+	bool live = g->stream->state == STREAM_LIVE;
+
+	g->mark.sent_to = end;
+	g->mark.done = !live && end == g->end;
+	g->mark.last_ns = to > start ? to - start : 0;
+	if (g->mark.done || g->mark.last_ns > g->stream->last_ns)
+		g->mark.last_ns = g->stream->last_ns;
+	g->mark.print = stream_row_print(g->stream);
+}
+
+/* What is long is sent in parts, and the stream's row follows each. While all is compared, the row
+ * must not say that less was sent than before. */
+static int send_full(struct sent_stream *g, uint32_t end)
+{
+	struct lane *lane = g->sending->lane;
+	int r = 0;
+
+	if (lane->shipment.rows < LANE_ROWS)
+		return 0;
+	if (!g->again) {
+		move_mark(g, end);
+		r = put_stream(g);
+	}
+	return r ? r : lane_send(lane);
+}
+
+static int put_sums(struct sent_stream *g, const struct minutes *minutes)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < minutes->count; i++) {
+		const struct minute_sum *m = &minutes->list[i];
+
+		r = put_minute(g, m);
+		if (!r && i + 1 < minutes->count && m[1].minute != m->minute)
+			r = send_full(g, m->minute + 1);
+	}
+	return r;
+}
+
 /* ---- what was sent before ---- */
 
 static int parse_sent(const struct buf *answer, struct minutes *ret)
@@ -212,22 +258,30 @@ static int read_sent(const struct sent_stream *g, uint32_t first, uint32_t end, 
 {
 	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
 	cleanup(buf_done) struct buf sql = {0};
+	struct lane *lane = g->sending->lane;
 	char id[STREAM_ID_TEXT];
 	int r;
 
+	/* By the day, too: other partitions are not looked at. */
 	buf_printf(&sql,
 		   "SELECT minute, stack, sum(allocations), sum(allocated), sum(blocks), "
 		   "sum(bytes) FROM sums_local WHERE stream = toFixedString(unhex('%s'), 16) AND "
-		   "collector = %" PRIu64 " AND minute >= %u AND minute < %u",
-		   stream_id_format(id, &g->stream->id), g->sending->collector, first, end);
+		   "collector = %" PRIu64 " AND minute >= %u AND minute < %u AND "
+		   "day >= toDate(%u) AND day <= toDate(%u)",
+		   stream_id_format(id, &g->stream->id), g->sending->collector, first, end,
+		   day_of(g, first), day_of(g, end - 1));
 	kept_put(&sql, g->sending->kept);
 	buf_string(&sql, " GROUP BY minute, stack FORMAT RowBinary");
 	if (!buf_text(&sql))
 		return -ENOMEM;
-	r = clickhouse_ask(g->sending->lane->client, g->sending->lane->shard, buf_text(&sql),
-			   &answer, err);
+	r = caught_up(lane->client, lane->shard, err);
 	if (!r)
-		r = parse_sent(&answer, ret);
+		r = clickhouse_ask(lane->client, lane->shard, buf_text(&sql), &answer, err);
+	if (!r)
+		r = caught_up(lane->client, lane->shard, err);
+	if (r < 0)
+		return lane_failed(lane, r, err);
+	r = parse_sent(&answer, ret);
 	return r == -EBADMSG ? err_set(err, r, "the shared store's sums are cut") : r;
 }
 
@@ -259,6 +313,8 @@ static int send_minutes(struct sent_stream *g, uint32_t first, uint32_t end, str
 		r = name_stacks(g, &minutes);
 	if (!r)
 		fold_base(g, &minutes);
+	for (uint32_t i = 0; !r && g->again && i < minutes.count; i++)
+		add_up(g, &minutes.list[i]);
 	if (!r && g->again)
 		r = read_sent(g, first, end, &before, err);
 	if (!r)
@@ -279,42 +335,40 @@ static uint32_t chunk_end(const struct sent_stream *g, uint32_t from)
 	return end < g->end ? (uint32_t)end : g->end;
 }
 
-/* What the stream's row says after the minutes before `end` were sent. */
-static void move_mark(struct sent_stream *g, uint32_t end)
+/* The row that follows the last sums, also if more of them can't be read. */
+static int end_chunks(struct sent_stream *g, int result, struct err_text *err)
 {
-	uint64_t to = minute_start_ns(end), start = g->stream->start_wall_ns;
-	bool live = g->stream->state == STREAM_LIVE;
+	int r = 0;
 
-	g->mark.sent_to = end;
-	g->mark.done = !live && end == g->end;
-	g->mark.last_ns = to > start ? to - start : 0;
-	if (g->mark.done || g->mark.last_ns > g->stream->last_ns)
-		g->mark.last_ns = g->stream->last_ns;
-	g->mark.print = stream_row_print(g->stream);
+	if (g->sending->lane->error)
+		return result;
+	if (!result && g->mark.done && g->stream->is_snapshot)
+		r = put_snapshot(g, err);
+	if (r < 0)
+		g->mark.done = false;
+	result = result ? result : r;
+	r = put_stream(g);
+	return result ? result : r;
 }
 
 static int send_chunks(struct sent_stream *g, struct err_text *err)
 {
-	struct lane *lane = g->sending->lane;
+	bool moved = false;
 	int r = 0;
 
 	for (uint32_t from = g->first; !r && from < g->end;) {
 		uint32_t end = chunk_end(g, from);
 
 		r = send_minutes(g, from, end, err);
-		/* While all is compared, the row must not say that less was sent than before. */
 		if (!r && (!g->again || end == g->end)) {
 			move_mark(g, end);
-			if (g->mark.done && g->stream->is_snapshot)
-				r = put_snapshot(g, err);
-			if (!r)
-				r = put_stream(g);
+			moved = true;
 		}
-		if (!r && lane->shipment.rows >= LANE_ROWS)
-			r = lane_send(lane);
+		if (!r && end < g->end)
+			r = send_full(g, end);
 		from = end;
 	}
-	return r;
+	return moved ? end_chunks(g, r, err) : r;
 }
 
 /* Finds the minutes that are due. */
@@ -330,6 +384,8 @@ static int find_minutes(struct sent_stream *g, struct err_text *err)
 		g->end = minute_of(start + g->stream->last_ns) + 1;
 		g->again = g->mark.sent_to;
 	}
+	if (g->again)
+		g->mark.bytes = g->mark.units = 0;
 	g->first = g->mark.sent_to && !g->again ? g->mark.sent_to : first_minute(g->stream);
 	if (g->first > g->end)
 		g->first = g->end;

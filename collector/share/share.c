@@ -298,16 +298,19 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 					.version = &share->version,
 					.stopped = &share->stopped};
 	struct err_text err = {0};
+	bool foreign = false;
 	int r;
 
 	if (!mark)
 		return -ENOMEM;
-	if (!mark->sent_to && !is_later_part(s) && marks_foreign(&lane->marks, &s->id)) {
-		p->report->foreign++;
-		return 0;
-	}
 	if (!stream_is_due(s, mark, share->kept)) {
 		p->report->streams++;
+		return 0;
+	}
+	if (!mark->sent_to && !is_later_part(s) && !lane->error)
+		lane_foreign(lane, share->collector, &s->id, &foreign);
+	if (foreign) {
+		p->report->foreign++;
 		return 0;
 	}
 	r = lane->error ? 0 : stream_send(&sending, s, &err);

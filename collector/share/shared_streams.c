@@ -14,18 +14,12 @@
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
+#include "collector/clickhouse/url.h"
 #include "collector/query/minutes.h"
 
 #include "base/ban.h"
 
 #define TEXT_BYTES_MAX (1u << 20)
-
-/* A row of one collector is later than another of the same stream if its version is higher. */
-static const char question[] =
-	"SELECT stream, name, executable, command_line, host, architecture, board, cgroup, build, "
-	"tags, incomplete, pid, start_wall_ns, last_ns, events, recording_bytes, in_use_bytes, "
-	"in_use_blocks, state, is_snapshot, collector FROM streams FINAL WHERE sent_to > 0 "
-	"ORDER BY stream, version FORMAT RowBinary";
 
 struct listing {
 	struct stream_summary *list;
@@ -158,6 +152,29 @@ static void choose(struct listing *l, const struct selector *selector)
 	l->count = kept;
 }
 
+/*
+ * A row of one collector is later than another of the same stream if its version is higher. Without
+ * FINAL, which takes memory by the number of days (marks.c). The same row may be there twice. All
+ * of a stream is on one shard, which finds the last row by itself.
+ */
+static int listing_ask(struct clickhouse *client, struct buf *answer, struct err_text *err)
+{
+	cleanup(buf_done) struct buf sql = {0};
+
+	buf_printf(&sql,
+		   "SELECT stream, name, executable, command_line, host, architecture, board, "
+		   "cgroup, build, tags, incomplete, pid, start_wall_ns, last_ns, events, "
+		   "recording_bytes, in_use_bytes, in_use_blocks, state, is_snapshot, collector "
+		   "FROM streams WHERE sent_to > 0 AND (stream, collector, version) IN (SELECT "
+		   "stream, collector, max(version) FROM `%s`.streams_local GROUP BY stream, "
+		   "collector) ORDER BY stream, version LIMIT 1 BY stream, collector "
+		   "FORMAT RowBinary",
+		   clickhouse_url_of(client)->database);
+	return buf_text(&sql)
+		       ? clickhouse_ask(client, CLICKHOUSE_ANY_SHARD, buf_text(&sql), answer, err)
+		       : -ENOMEM;
+}
+
 int shared_streams_owned(struct clickhouse *client, const char *select,
 			 struct stream_summary **ret_list, uint64_t **ret_owners, size_t *ret_count,
 			 struct err_text *err)
@@ -168,7 +185,7 @@ int shared_streams_owned(struct clickhouse *client, const char *select,
 	int r = select ? selector_parse(select, &selector, err) : 0;
 
 	if (!r)
-		r = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD, question, &answer, err);
+		r = listing_ask(client, &answer, err);
 	if (!r)
 		r = read_rows(&l, &answer);
 	if (!r && selector)

@@ -23,7 +23,7 @@
  * one. */
 #define PART_ROWS_MAX 200000
 
-static const uint8_t magic[8] = {'h', 'c', 's', 'h', 'i', 'p', 0, 1};
+static const uint8_t magic[8] = {'h', 'c', 's', 'h', 'i', 'p', 0, 2};
 
 void shipment_done(struct shipment *s)
 {
@@ -123,6 +123,7 @@ int shipment_write(const struct shipment *s, const char *path, struct err_text *
 
 	if (asprintf(&draft, "%s.draft", path) < 0)
 		return -ENOMEM;
+	buf_byte(&parts, s->known);
 	for (uint32_t i = 0; i < s->count; i++)
 		put_part(&parts, &s->parts[i]);
 	buf_append(&file, magic, sizeof(magic));
@@ -141,7 +142,7 @@ int shipment_write(const struct shipment *s, const char *path, struct err_text *
 
 static int get_part(struct shipment *s, struct reader *from)
 {
-	struct shipment_part part = {.kind = reader_u8(from)};
+	struct shipment_part part = {.kind = reader_u8(from), .tried = true};
 	struct shipment_part *place;
 	const uint8_t *data;
 	uint64_t length;
@@ -202,9 +203,10 @@ static int shipment_parse(struct shipment *s, const struct buf *file)
 	    reader_error(&whole) || reader_more(&whole) || memcmp(begin, magic, sizeof(magic)) != 0)
 		return -EBADMSG;
 	parts = reader_of(data, length);
+	s->known = reader_u8(&parts);
 	while (!r && reader_more(&parts))
 		r = get_part(s, &parts);
-	return r;
+	return r ? r : reader_error(&parts);
 }
 
 int shipment_read(const char *path, struct shipment *ret_shipment, struct err_text *err)

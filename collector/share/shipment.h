@@ -10,7 +10,7 @@
  *	streams	  what is known of streams, and how far their sums have been sent: after all others
  *
  * The file:
- *	"hcship" NUL 1 | length 8 | parts | XXH3 of the parts 8
+ *	"hcship" NUL 2 | length 8 | known 1, parts | XXH3 of these 8
  *	a part:	kind 1 | shard 4 | day 4 | batch 8 | rows 8 | length 8 | rows in RowBinary
  */
 #include <stdbool.h>
@@ -30,12 +30,17 @@ struct shipment_part {
 	uint64_t batch; /* sums: a random number, in each of the rows */
 	uint64_t rows;
 	struct buf data;
+	/* Not in the file: all parts of one that was read were tried, at an unknown time. */
+	bool tried, arrived;
+	uint64_t tried_ns; /* the first time (cancel_clock_ns); 0: unknown */
 };
 
 struct shipment {
 	struct shipment_part *parts;
 	uint32_t count, capacity;
 	uint64_t rows; /* of all parts */
+	bool known;    /* the shard had rows of the collector before; if it has none now, it was
+			  made anew, and needs what came before these parts, too */
 };
 
 void shipment_done(struct shipment *shipment);

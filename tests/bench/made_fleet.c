@@ -2,11 +2,11 @@
  * Writes recordings of a made-up fleet into a data folder: boards gw-000, gw-001..., each with a
  * process of /opt/gateway/bin/gateway whose functions take and give back blocks every minute.
  *
- *	made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT]]]
+ *	made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT [EVERY]]]]
  *
  * PLANT: "board" plants a leak on one board from the middle on, in parse_header; "build" lets
- * cache_put grow on every board of the second half, which runs another build. All recordings
- * end now.
+ * cache_put grow on every board of the second half, which runs another build; "" plants nothing.
+ * EVERY: only one minute of so many has events. All recordings end now.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -30,7 +30,7 @@
 
 struct made {
 	const char *folder, *plant;
-	unsigned boards, minutes, functions;
+	unsigned boards, minutes, functions, every;
 	uint64_t end_wall_ns;
 	struct store *store;
 };
@@ -145,7 +145,7 @@ static void write_board(struct board *b)
 	Heapcast__Mark mark = HEAPCAST__MARK__INIT;
 
 	put_functions(b);
-	for (unsigned minute = 0; minute < b->made->minutes; minute++)
+	for (unsigned minute = 0; minute < b->made->minutes; minute += b->made->every)
 		live_minute(b, minute, busy);
 	mark.time_ns = b->made->minutes * MINUTE_NS;
 	mark.kind = HEAPCAST__MARK_KIND__MARK_TEXT;
@@ -194,13 +194,13 @@ static void make_board(const struct made *made, unsigned number)
 
 int main(int argc, char **argv)
 {
-	struct made made = {.functions = FUNCTIONS};
+	struct made made = {.functions = FUNCTIONS, .every = 1};
 	struct err_text err = {0};
 	struct timespec now;
 
 	if (argc < 4) {
-		fprintf(stderr,
-			"usage: made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT]]]\n");
+		fprintf(stderr, "usage: made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT "
+				"[EVERY]]]]\n");
 		return 2;
 	}
 	made.folder = argv[1];
@@ -211,7 +211,9 @@ int main(int argc, char **argv)
 	state = 88172645463325252ull ^ (argc > 5 ? strtoull(argv[5], NULL, 10) << 20 : 0);
 	if (argc > 6 && *argv[6])
 		made.plant = argv[6];
-	if (made.functions < 3 || made.functions > FUNCTIONS_MAX)
+	if (argc > 7)
+		made.every = (unsigned)strtoul(argv[7], NULL, 10);
+	if (!made.every || made.functions < 3 || made.functions > FUNCTIONS_MAX)
 		return 2;
 	clock_gettime(CLOCK_REALTIME, &now);
 	made.end_wall_ns = (uint64_t)now.tv_sec * 1000000000;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Sums that collectors share, in a real ClickHouse: comparisons of a fleet from there are those of the recordings, byte for byte; also
 # after the server, and whoever sends, were killed again and again while sums were sent: nothing is missing, and nothing there twice.
+full=${HEAPCAST_TEST_FULL:-} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-clickhouse.sh"
 clickhouse_need
@@ -8,7 +9,7 @@ need cmp jq python3
 clickhouse_one
 at="clickhouse://default@$(clickhouse_hosts)"
 boards=60 minutes=30
-[ -z "${HEAPCAST_TEST_FULL-}" ] || boards=200 minutes=120
+[ -z "$full" ] || boards=200 minutes=120
 
 "$BUILD/tests/made-fleet" "$T/data" $boards $minutes 64 7 build >"$T/made"
 # Some that began later.
@@ -115,3 +116,25 @@ rough=$(contents rough)
 [ "$calm" = "$rough" ] || fail "other sums after trouble: $rough, not $calm"
 same_answers rough
 [ -z "$(ls "$T/data/share" | grep shard)" ] || fail "what was sent is still in $T/data/share: $(ls "$T/data/share")"
+
+# The data base is lost while the second part of a long stream is on its way: all is sent again, not only that part.
+"$BUILD/tests/made-fleet" "$T/long" 1 5760 64 7 >"$T/made"
+"$COLLECTOR" share --data "$T/long" --store "$at/whole" >"$T/share"
+rm -r "$T/long/share"
+pending=$T/long/share/shard-0
+second_part() {
+	[ "$(clickhouse_sql 1 "SELECT count() FROM lost.streams_local" 2>/dev/null)" -gt 0 ] && [ -e "$pending" ]
+}
+for _ in 1 2 3 4 5 6 7 8; do
+	"$COLLECTOR" share --data "$T/long" --store "$at/lost" >"$T/lost" 2>&1 &
+	sender=$!
+	until second_part 2>/dev/null || ! kill -0 $sender 2>/dev/null; do :; done
+	kill -9 $sender 2>/dev/null || true
+	wait $sender 2>/dev/null || true
+	[ ! -e "$pending" ] || break
+	clickhouse_sql 1 "DROP DATABASE IF EXISTS lost"
+done
+[ -e "$pending" ] || fail "a sender could not be killed in time"
+clickhouse_sql 1 "DROP DATABASE lost"
+"$COLLECTOR" share --data "$T/long" --store "$at/lost" >"$T/lost" 2>&1
+assert_eq "what a data base has that was made anew" "$(contents whole)" "$(contents lost)"

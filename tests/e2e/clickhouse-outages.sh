@@ -1,8 +1,8 @@
 #!/bin/bash
-# ctest: TIMEOUT 300 COST 20
+# ctest: TIMEOUT 300 COST 50
 # The collector's client of ClickHouse when servers die, stop, or lose their coordinator: which kind of error that is, that another
 # replica takes over, and that rows which are sent again are there once.
-many=${HEAPCAST_TEST_FULL:+120} # lib.sh takes such variables away
+many=${HEAPCAST_TEST_FULL:+1000} # lib.sh takes such variables away
 many=${many:-10}
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-clickhouse.sh"
@@ -107,8 +107,8 @@ began=$(date +%s%N)
 says $many "$all" many 1000 $A $DAY 10 $many
 echo "$many batches in $((($(date +%s%N) - began) / 1000000)) ms"
 wait_for 20 "the replica to catch up" replicas_agree $((200 + 10 * many))
-# By default a server would remember 100 (hence 120, with --full). It forgets the others once a second here (lib-clickhouse.sh), and
-# the batches take longer.
+# By default a server would remember 100. It forgets the others once a second here (lib-clickhouse.sh), and 1,000 batches, with --full,
+# take longer.
 says 2 "$all" many 1000 $A $DAY 10 2
 says 2 "clickhouse://$(clickhouse_hosts 2 1 3)/heap?cluster=heap" many 1000 $A $DAY 10 2
 wait_for 20 "the replicas to agree" replicas_agree $((200 + 10 * many))
