@@ -33,7 +33,7 @@
 struct candidate {
 	struct stream_id id;
 	uint64_t modified_ns, bytes;
-	bool removable;
+	bool removable, waits;
 };
 
 static _Thread_local uint64_t summed_bytes; /* bytes on the disk in the current walk */
@@ -159,9 +159,32 @@ static int keep_snapshots(const struct store *store, struct candidate *list, siz
 	return r;
 }
 
-int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
-		 void (*removed)(void *context, const struct stream_id *id, uint64_t bytes),
-		 void *context, struct err_text *err)
+static void find_waiting(const struct retention *o, struct candidate *list, size_t count)
+{
+	for (size_t i = 0; o->waits && i < count; i++)
+		list[i].waits = list[i].removable && o->waits(o->context, &list[i].id);
+}
+
+/* Returns how many bytes are left of `bytes`. */
+static uint64_t remove_old(struct store *store, const struct retention *o, struct candidate *list,
+			   size_t count, uint64_t now_ns, uint64_t bytes, bool waiting)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct candidate *c = &list[i];
+		bool old = !waiting && o->keep_ns && now_ns > c->modified_ns &&
+			   now_ns - c->modified_ns > o->keep_ns;
+
+		if (!c->removable || c->waits != waiting ||
+		    !(old || (o->keep_bytes && bytes > o->keep_bytes)) ||
+		    remove_stream(store, &c->id) < 0)
+			continue;
+		bytes -= c->bytes;
+		o->removed(o->context, &c->id, c->bytes, waiting);
+	}
+	return bytes;
+}
+
+int store_retain(struct store *store, const struct retention *retention, struct err_text *err)
 {
 	cleanup(cleanup_free) struct stream_id *ids = NULL;
 	cleanup(cleanup_free) struct candidate *list = NULL;
@@ -186,16 +209,9 @@ int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
 	if (r < 0)
 		return r;
 	qsort(list, count, sizeof(*list), by_age);
-	for (size_t i = 0; i < count; i++) {
-		bool old = keep_ns && now_ns > list[i].modified_ns &&
-			   now_ns - list[i].modified_ns > keep_ns;
-
-		if (!list[i].removable || !(old || (keep_bytes && bytes > keep_bytes)) ||
-		    remove_stream(store, &list[i].id) < 0)
-			continue;
-		bytes -= list[i].bytes;
-		removed(context, &list[i].id, list[i].bytes);
-	}
+	find_waiting(retention, list, count);
+	bytes = remove_old(store, retention, list, count, now_ns, bytes, false);
+	remove_old(store, retention, list, count, now_ns, bytes, true);
 	remove_renamed(store);
 	return 0;
 }

@@ -103,14 +103,22 @@ int store_list_selected(struct store *store, const char *select, bool in_use,
 int store_find_selected(struct store *store, const char *select, const char *name, char **ret_path,
 			struct err_text *err);
 
-/* Removes streams that have ended, the oldest first: those that got nothing for longer than
- * `keep_ns`, and then more until all streams together take at most `keep_bytes` (0: no limit). It
- * never removes a stream that is being written; one without an end counts as ended after an hour.
- * Calls `removed` for each. Call it from a worker thread: it reads folders and removes large
- * files. */
-int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
-		 void (*removed)(void *context, const struct stream_id *id, uint64_t bytes),
-		 void *context, struct err_text *err);
+/* What is kept of the streams that have ended. */
+struct retention {
+	uint64_t keep_ns;    /* those that got nothing for longer go; 0: no limit */
+	uint64_t keep_bytes; /* all streams together take at most so much; 0: no limit */
+	/* Whether something else must be done with a stream first. Such streams go only for want of
+	 * space, after all others. NULL: never. */
+	bool (*waits)(void *context, const struct stream_id *id);
+	/* Is told of each that was removed, and whether it waited. */
+	void (*removed)(void *context, const struct stream_id *id, uint64_t bytes, bool waited);
+	void *context;
+};
+
+/* Removes streams that have ended, the oldest first. It never removes a stream that is being
+ * written; one without an end counts as ended after an hour. Call it from a worker thread: it reads
+ * folders and removes large files. */
+int store_retain(struct store *store, const struct retention *retention, struct err_text *err);
 
 /* Finds a stream's path by its id, a unique prefix of it, `last` (which is no snapshot),
  * "snapshot:NAME", or the path of a recording (with a '/', or an existing file). Returns -ENOENT,

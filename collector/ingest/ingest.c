@@ -472,6 +472,7 @@ int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_optio
 				  .context = options->context,
 				  .keep_ns = options->keep_ns,
 				  .keep_bytes = options->keep_bytes,
+				  .waits = options->waits,
 				  .secrets = options->secrets,
 				  .secret_count = options->secret_count};
 	uv_timer_init(loop, &ingest->tick);

@@ -10,22 +10,34 @@
 
 #define INTERVAL_MS 60000
 
-static void on_removed(void *context, const struct stream_id *id, uint64_t bytes)
+static void on_removed(void *context, const struct stream_id *id, uint64_t bytes, bool waited)
 {
 	struct ingest *ingest = context;
 	char text[STREAM_ID_TEXT], size[32];
 
-	buf_printf(&ingest->removed, "removed the stream %s (%s)\n", stream_id_format(text, id),
-		   format_size(size, (double)bytes));
+	buf_printf(&ingest->removed, "removed the stream %s (%s)%s\n", stream_id_format(text, id),
+		   format_size(size, (double)bytes),
+		   waited ? ", before it was known whether the shared store has all of it" : "");
+}
+
+static bool retain_waits(void *context, const struct stream_id *id)
+{
+	const struct ingest *ingest = context;
+
+	return ingest->waits && ingest->waits(ingest->context, id);
 }
 
 static void do_retain(uv_work_t *work)
 {
 	struct ingest *ingest = work->data;
+	const struct retention retention = {.keep_ns = ingest->keep_ns,
+					    .keep_bytes = ingest->keep_bytes,
+					    .waits = retain_waits,
+					    .removed = on_removed,
+					    .context = ingest};
 	struct err_text err = {0};
 
-	if (store_retain(ingest->store, ingest->keep_ns, ingest->keep_bytes, on_removed, ingest,
-			 &err) < 0)
+	if (store_retain(ingest->store, &retention, &err) < 0)
 		buf_printf(&ingest->removed, "cannot remove old streams: %s\n", err.text);
 }
 

@@ -317,6 +317,7 @@ struct ingest {
 	struct pool_work settling; /* sums up streams that an earlier collector left behind */
 	uint64_t held_bytes;
 	uint64_t keep_ns, keep_bytes;
+	bool (*waits)(void *context, const struct stream_id *stream);
 	uint64_t retained_ms; /* last check; 0: never */
 	bool retaining;
 	struct buf removed; /* lines that the worker reports */

@@ -101,12 +101,17 @@ static int read_foreign(struct marks *m, struct clickhouse *client, size_t shard
 	return 0;
 }
 
+bool marks_is_foreign(const struct marks *m, const struct stream_id *stream)
+{
+	return intern_find(&m->foreign, stream->bytes, sizeof(stream->bytes));
+}
+
 int marks_foreign(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
 		  const struct stream_id *stream, bool *ret_foreign, struct err_text *err)
 {
 	int r = m->foreign_read ? 0 : read_foreign(m, client, shard, collector, err);
 
-	*ret_foreign = !r && intern_find(&m->foreign, stream->bytes, sizeof(stream->bytes));
+	*ret_foreign = !r && marks_is_foreign(m, stream);
 	return r;
 }
 

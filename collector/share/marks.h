@@ -19,6 +19,7 @@ struct mark {
 	uint64_t print;	  /* of the stream's row */
 	uint32_t sent_to; /* the minutes before it were sent; 0: none was */
 	bool done;	  /* all minutes were, up to last_ns */
+	bool arrived;	  /* nothing of it was due when all that was sent had arrived */
 };
 
 struct marks {
@@ -39,6 +40,8 @@ void marks_done(struct marks *marks);
  * our folder, or whose folder ours is a copy of. Asks the shard once after each marks_read. */
 int marks_foreign(struct marks *marks, struct clickhouse *client, size_t shard, uint64_t collector,
 		  const struct stream_id *stream, bool *ret_foreign, struct err_text *err);
+/* The same as far as it was asked. */
+bool marks_is_foreign(const struct marks *marks, const struct stream_id *stream);
 /* Tells whether the shard has anything of this collector. */
 int marks_there(struct clickhouse *client, size_t shard, uint64_t collector, bool *ret_there,
 		struct err_text *err);

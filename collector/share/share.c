@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/intern.h"
 #include "collector/catalogue/store.h"
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/shards.h"
@@ -45,6 +47,8 @@ struct share {
 	struct lane *lanes; /* by shard */
 	size_t lane_count;
 	atomic_bool stopped;
+	pthread_mutex_t sent_lock; /* protects `sent` */
+	struct intern sent;	   /* the streams of which nothing is due */
 };
 
 /* One pass. */
@@ -104,6 +108,7 @@ int share_new(const struct share_options *options, struct share **ret_share, str
 		return -ENOMEM;
 	share->options = *options;
 	share->lock = -1;
+	pthread_mutex_init(&share->sent_lock, NULL);
 	share->options.url = NULL;
 	share->data = strdup(options->data);
 	share->address = strdup(options->address ? options->address : "");
@@ -137,6 +142,8 @@ void share_free(struct share *share)
 	clickhouse_close(share->client);
 	if (share->lock >= 0)
 		close(share->lock);
+	pthread_mutex_destroy(&share->sent_lock);
+	intern_done(&share->sent);
 	free(share->folder);
 	free(share->data);
 	free(share->address);
@@ -313,6 +320,7 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 		p->report->foreign++;
 		return 0;
 	}
+	mark->arrived = false;
 	r = lane->error ? 0 : stream_send(&sending, s, &err);
 	if (r == -ENOMEM || r == -ECANCELED)
 		return r;
@@ -378,6 +386,47 @@ static void note_all_waiting(struct share_pass *p, int error, const char *why)
 	}
 }
 
+/* A lane with an error may still hold rows: streams stay as they were unless more is due. */
+static bool has_arrived(const struct share_pass *p, const struct stream_summary *s)
+{
+	struct lane *lane = lane_of(p->share, s);
+	struct mark *mark = marks_of(&lane->marks, &s->id);
+	bool foreign;
+
+	if (!mark)
+		return false;
+	foreign = !mark->sent_to && marks_is_foreign(&lane->marks, &s->id);
+	if (stream_is_due(s, mark, p->share->kept) && !foreign)
+		mark->arrived = false;
+	else if (!lane->error)
+		mark->arrived = true;
+	return mark->arrived;
+}
+
+static void note_sent(const struct share_pass *p)
+{
+	struct share *share = p->share;
+	struct intern sent = {0};
+
+	for (size_t i = 0; share->lane_count && i < p->count; i++)
+		if (has_arrived(p, &p->streams[i]) && p->streams[i].state != STREAM_LIVE)
+			intern_bytes(&sent, p->streams[i].id.bytes, sizeof(p->streams[i].id.bytes));
+	pthread_mutex_lock(&share->sent_lock);
+	intern_done(&share->sent);
+	share->sent = sent;
+	pthread_mutex_unlock(&share->sent_lock);
+}
+
+bool share_has_sent(struct share *share, const struct stream_id *stream)
+{
+	bool has;
+
+	pthread_mutex_lock(&share->sent_lock);
+	has = intern_find(&share->sent, stream->bytes, sizeof(stream->bytes));
+	pthread_mutex_unlock(&share->sent_lock);
+	return has;
+}
+
 int share_pass(struct share *share, struct share_report *ret_report, struct err_text *err)
 {
 	cleanup(cleanup_store_close) struct store *store = NULL;
@@ -401,6 +450,8 @@ int share_pass(struct share *share, struct share_report *ret_report, struct err_
 		r = pass_streams(&p);
 	if (!r)
 		end_lanes(&p);
+	if (r != -ECANCELED && r != -ENOMEM) /* else lanes may hold rows */
+		note_sent(&p);
 	store_list_free(p.streams, p.count);
 	return r == -ECANCELED ? err_set(err, r, "it was stopped") : r;
 }

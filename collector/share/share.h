@@ -10,7 +10,8 @@
  *
  * How far a stream has been sent stands in the data base itself, in the stream's row. So nothing is
  * sent twice, and a data base that was made anew gets all again. While it is away, recordings wait
- * in the store as they are: that is the whole backlog, and `gather --keep-size` bounds it.
+ * in the store as they are: that is the whole backlog. `gather --keep-size` bounds it, and
+ * `--keep-for` leaves it alone (share_has_sent).
  *
  * A minute is sent once it is complete, or the stream has ended. What is learned later (a gap that
  * hides ends, a free that came late) is corrected when the stream has ended.
@@ -23,6 +24,7 @@
 
 struct clickhouse_url;
 struct share;
+struct stream_id;
 struct symbols;
 
 struct share_options {
@@ -59,5 +61,7 @@ void share_free(struct share *share);
  * -ECANCELED; or another negative errno with a sentence: nothing could be sent. May be called
  * again. */
 int share_pass(struct share *share, struct share_report *ret_report, struct err_text *err);
+/* Whether all of a stream that has ended was there when the last pass ended. From any thread. */
+bool share_has_sent(struct share *share, const struct stream_id *stream);
 /* Ends the pass that another thread is in, and all later ones. */
 void share_stop(struct share *share);

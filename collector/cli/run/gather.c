@@ -60,6 +60,7 @@ struct gather {
 	struct gather_files files;
 	struct gather_ready ready;
 	struct gather_pairs pairs;
+	struct gather_share *share;
 };
 
 /* ---- messages ---- */
@@ -281,6 +282,13 @@ static int file_came(void *context, const struct ingest_file *file, const char *
 	return gather_files_came(&g->files, file, path, err);
 }
 
+static bool stream_waits(void *context, const struct stream_id *stream)
+{
+	const struct gather *g = context;
+
+	return gather_share_waits(g->share, stream);
+}
+
 /* ---- the beginning ---- */
 
 static void start_handles(struct gather *g)
@@ -331,6 +339,7 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		.memory_limit = g->options->memory_limit,
 		.keep_ns = g->options->keep_ns,
 		.keep_bytes = g->options->keep_bytes,
+		.waits = stream_waits,
 		.event = gather_on_event,
 		.context = g,
 	};
@@ -452,10 +461,11 @@ static void give_memory_back(void)
 static int gather_run(struct command_call *call)
 {
 	const struct gather_options *options = call->options;
-	struct gather g = {.options = options,
-			   .terminal = isatty(STDERR_FILENO) && !options->quiet};
-	struct err_text err = {0};
 	struct gather_share share = {0};
+	struct gather g = {.options = options,
+			   .terminal = isatty(STDERR_FILENO) && !options->quiet,
+			   .share = &share};
+	struct err_text err = {0};
 	struct http *http = NULL;
 	struct store *store;
 	int r;

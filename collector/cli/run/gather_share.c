@@ -196,6 +196,11 @@ int gather_share_start(struct gather_share *g, const struct gather_share_options
 	return r ? err_set(err, r, "can't start a thread") : 0;
 }
 
+bool gather_share_waits(struct gather_share *g, const struct stream_id *stream)
+{
+	return g->started && !share_has_sent(g->share, stream);
+}
+
 void gather_share_stop(struct gather_share *g)
 {
 	struct timespec until;

@@ -7,6 +7,7 @@
 #include "collector/cli/ask/symbol_sources.h"
 #include "collector/share/share.h"
 
+struct stream_id;
 struct symbols;
 
 struct gather_share {
@@ -36,5 +37,7 @@ struct gather_share_options {
  * errno with a sentence: the URL is wrong, or libcurl is missing. */
 int gather_share_start(struct gather_share *share, const struct gather_share_options *options,
 		       struct err_text *err);
+/* Whether something of a stream is still to be sent. From any thread. */
+bool gather_share_waits(struct gather_share *share, const struct stream_id *stream);
 /* Sends what is complete, waits for that at most some seconds, and frees all. */
 void gather_share_stop(struct gather_share *share);

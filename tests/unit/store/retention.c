@@ -111,12 +111,38 @@ static int end(void **state)
 	return temporary_teardown(state);
 }
 
-static void on_removed(void *context, const struct stream_id *id, uint64_t bytes)
+static void on_removed(void *context, const struct stream_id *id, uint64_t bytes, bool waited)
 {
-	(void)context;
+	const uint8_t *waiting = context;
+
+	assert_int_equal(waited, *waiting && id->bytes[0] >= *waiting);
 	if (!removed_count++)
 		removed_first = id->bytes[0];
 	removed_bytes += bytes;
+}
+
+/* All from this name on. */
+static bool waits(void *context, const struct stream_id *id)
+{
+	const uint8_t *from = context;
+
+	return *from && id->bytes[0] >= *from;
+}
+
+static void retain_waiting(uint64_t keep_ns, uint64_t keep_bytes, uint8_t from)
+{
+	const struct retention retention = {.keep_ns = keep_ns,
+					    .keep_bytes = keep_bytes,
+					    .waits = waits,
+					    .removed = on_removed,
+					    .context = &from};
+
+	assert_int_equal(store_retain(store, &retention, NULL), 0);
+}
+
+static void retain(uint64_t keep_ns, uint64_t keep_bytes)
+{
+	retain_waiting(keep_ns, keep_bytes, 0);
 }
 
 static bool there(uint8_t name)
@@ -167,14 +193,14 @@ static void by_age(void **state)
 	live = put_stream(2, 9);
 	stream_writer_close(put_stream(UNENDED, 8));
 	stream_writer_close(put_stream(4, 1));
-	assert_int_equal(store_retain(store, 5 * HOUR_NS, 0, on_removed, NULL, NULL), 0);
+	retain(5 * HOUR_NS, 0);
 	assert_true(!there(1) && there(2) && !there(UNENDED) && there(4));
 	assert_int_equal(removed_count, 2);
 	assert_int_equal(removed_first, 1);
 	assert_int_equal(listed(), 2);
 	assert_int_equal(in_catalogue(), 2);
 	stream_writer_close(live);
-	assert_int_equal(store_retain(store, 5 * HOUR_NS, 0, on_removed, NULL, NULL), 0);
+	retain(5 * HOUR_NS, 0);
 	assert_true(!there(2) && there(4));
 }
 
@@ -185,7 +211,7 @@ static void without_an_end(void **state)
 	stream_writer_close(put_stream(UNENDED, 0));
 	stream_writer_close(put_stream(1, 0));
 	usleep(2000);
-	assert_int_equal(store_retain(store, 1, 0, on_removed, NULL, NULL), 0);
+	retain(1, 0);
 	assert_true(there(UNENDED) && !there(1));
 }
 
@@ -196,15 +222,15 @@ static void by_size(void **state)
 	(void)state;
 	for (uint8_t i = 1; i <= STREAMS; i++)
 		stream_writer_close(put_stream(i == UNENDED ? 9 : i, 20 - i));
-	assert_int_equal(store_retain(store, 0, 1ull << 40, on_removed, NULL, NULL), 0);
+	retain(0, 1ull << 40);
 	assert_int_equal(removed_count, 0);
-	assert_int_equal(store_retain(store, HOUR_NS, 1, on_removed, NULL, NULL), 0);
+	retain(HOUR_NS, 1);
 	each = removed_bytes / STREAMS;
 	assert_int_equal(removed_count, STREAMS);
 	removed_count = 0;
 	for (uint8_t i = 1; i <= STREAMS; i++)
 		stream_writer_close(put_stream(i == UNENDED ? 9 : i, 20 - i));
-	assert_int_equal(store_retain(store, 0, each * 5 / 2, on_removed, NULL, NULL), 0);
+	retain(0, each * 5 / 2);
 	assert_true(!there(1) && !there(2) && !there(9) && there(4) && there(5));
 	assert_int_equal(removed_first, 1);
 }
@@ -255,16 +281,39 @@ static void to_the_byte(void **state)
 		all += blocks_of(folder);
 		free(folder);
 	}
-	assert_int_equal(store_retain(store, 0, all, on_removed, NULL, NULL), 0);
+	retain(0, all);
 	assert_int_equal(removed_count, 0);
-	assert_int_equal(store_retain(store, 0, all - 1, on_removed, NULL, NULL), 0);
+	retain(0, all - 1);
 	assert_int_equal(removed_count, 1);
 	assert_int_equal(removed_first, 4);
 	assert_int_equal(removed_bytes, oldest);
-	assert_int_equal(store_retain(store, 0, all - oldest, on_removed, NULL, NULL), 0);
+	retain(0, all - oldest);
 	assert_int_equal(removed_count, 1);
-	assert_int_equal(store_retain(store, 0, 0, on_removed, NULL, NULL), 0);
+	retain(0, 0);
 	assert_int_equal(removed_count, 1);
+}
+
+/* What something else is to be done with first goes for want of space alone, and last. */
+static void waiting(void **state)
+{
+	uint64_t each;
+
+	(void)state;
+	stream_writer_close(put_stream(7, 9));
+	stream_writer_close(put_stream(4, 8));
+	stream_writer_close(put_stream(8, 7));
+	stream_writer_close(put_stream(5, 6));
+	retain_waiting(5 * HOUR_NS, 0, 7);
+	assert_true(!there(4) && !there(5) && there(7) && there(8));
+	each = removed_bytes / 2;
+	stream_writer_close(put_stream(5, 1));
+	retain_waiting(5 * HOUR_NS, each * 5 / 2, 7);
+	assert_true(!there(5) && there(7) && there(8));
+	retain_waiting(5 * HOUR_NS, each * 3 / 2, 7);
+	assert_true(!there(7) && there(8));
+	assert_int_equal(removed_count, 4);
+	retain(5 * HOUR_NS, 0);
+	assert_false(there(8));
 }
 
 static void set_age(uint8_t name, time_t seconds)
@@ -285,12 +334,12 @@ static void to_the_hour(void **state)
 	stream_writer_close(put_stream(1, 0));
 	set_age(1, -3600);
 	set_age(UNENDED, 3590);
-	assert_int_equal(store_retain(store, 1, 0, on_removed, NULL, NULL), 0);
+	retain(1, 0);
 	assert_true(there(UNENDED) && there(1));
 	set_age(UNENDED, 3602);
-	assert_int_equal(store_retain(store, 4000000000000, 0, on_removed, NULL, NULL), 0);
+	retain(4000000000000, 0);
 	assert_true(there(UNENDED) && there(1));
-	assert_int_equal(store_retain(store, 3500000000000, 0, on_removed, NULL, NULL), 0);
+	retain(3500000000000, 0);
 	assert_true(!there(UNENDED) && there(1));
 	assert_int_equal(removed_count, 1);
 }
@@ -310,13 +359,13 @@ static void leftovers(void **state)
 	snprintf(path + strlen(path), 8, "/file");
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	open_before = descriptors_open();
-	assert_int_equal(store_retain(store, 2 * HOUR_NS, 0, on_removed, NULL, NULL), 0);
+	retain(2 * HOUR_NS, 0);
 	assert_int_equal(descriptors_open(), open_before);
 	*strrchr(path, '/') = 0;
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(access(folder, F_OK), 0);
 	assert_true(there(1));
-	assert_int_equal(store_retain(store, HOUR_NS / 2, 0, on_removed, NULL, NULL), 0);
+	retain(HOUR_NS / 2, 0);
 	assert_false(there(1));
 	assert_int_equal(descriptors_open(), open_before);
 	assert_int_equal(access(folder, F_OK), 0);
@@ -326,9 +375,9 @@ static void leftovers(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {TEST(by_age),      TEST(without_an_end),
-					   TEST(by_size),     TEST(to_the_byte),
-					   TEST(to_the_hour), TEST(leftovers)};
+	const struct CMUnitTest tests[] = {
+		TEST(by_age),  TEST(without_an_end), TEST(by_size),  TEST(to_the_byte),
+		TEST(waiting), TEST(to_the_hour),    TEST(leftovers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

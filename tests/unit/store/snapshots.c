@@ -203,10 +203,11 @@ static void stopped_in_the_middle(void **state)
 	store_close(store);
 }
 
-static void on_removed(void *context, const struct stream_id *id, uint64_t bytes)
+static void on_removed(void *context, const struct stream_id *id, uint64_t bytes, bool waited)
 {
 	(void)id;
 	(void)bytes;
+	(void)waited;
 	++*(unsigned *)context;
 }
 
@@ -221,7 +222,10 @@ static int retain(unsigned *removed, struct err_text *err)
 	*removed = 0;
 	snprintf(path, sizeof(path), "%s/store", temporary_folder);
 	assert_int_equal(store_open(path, STORE_WRITE, &writer, NULL), 0);
-	r = store_retain(writer, 0, 1, on_removed, removed, err);
+	r = store_retain(
+		writer,
+		&(struct retention){.keep_bytes = 1, .removed = on_removed, .context = removed},
+		err);
 	store_close(writer);
 	return r;
 }
