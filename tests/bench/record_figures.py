@@ -6,7 +6,8 @@ ROUNDS_MIN = 3  # below, there is no spread to speak of
 SPREADS = ("wall", "cpu", "own")  # what is compared
 BYTES = (("real programs", ("containers-2", "sqlite3", "python3", "lua5.4", "cc1plus"), 2.0),
          ("loops of random sizes", ("churn-5", "churn-20", "churn-60"), 5.0))
-GOAL_CPU, GOAL_SAMPLED = 0.50, 2.0
+GOAL_SAMPLED = 2.0  # per cent
+GOAL_SHARE_WALL, GOAL_MEAN_WALL, GOAL_MEAN_CPU = 0.20, 0.15, 0.15
 CONFIDENCE = 0.95
 
 
@@ -79,11 +80,11 @@ def above_interposer(samples, name):
     return 100 * (median(samples, "sampled", name) / base - 1), 100 * noise / 2 / base
 
 
-def summary(program, samples, events, notes):
+def summary(samples, events, notes):
     medians = {c: {k: median(samples, c, k) for k in ("wall", "all", "cpu", "own", "file")} for c in samples}
     spreads = {c: {k: spread(samples, c, k) / 2 for k in SPREADS} for c in samples}
     result = {"events": events, "samples": samples, "medians": medians, "half_quartile_distance": spreads,
-              "goal_wall": program.goal_wall, "goal_cpu": GOAL_CPU, "notes": notes}
+              "goal_wall": GOAL_SHARE_WALL, "notes": notes}
     if "heaptrack" in samples and "full" in samples:
         for name in SPREADS:
             result["ratio_" + name] = ratio(samples, name)
@@ -128,7 +129,7 @@ def show_table(result, columns):
             lambda c: "%.2f" % (medians[c]["file"] / events) if medians[c]["file"] else "")
     if "ratio_wall" in result:
         print("  added, full : heaptrack   %s" % show_ratio("wall", result["ratio_wall"], result["goal_wall"]))
-        print("                            %s" % show_ratio("CPU ", result["ratio_cpu"], result["goal_cpu"]))
+        print("                            %s" % show_ratio("CPU ", result["ratio_cpu"], None))
         print("                            %s" % show_ratio("the program's CPU", result["ratio_own"], None))
     if "sampled_over_interposer_percent" in result:
         parts = ["%s %+.1f %% (+- %.1f)" % (name, *result["sampled_over_interposer_percent"][key])
@@ -163,3 +164,65 @@ def show(result, columns):
     for note in result.get("notes", []):
         print("  note: %s" % note)
     print(flush=True)
+
+
+# --- The shares of all programs.
+
+
+def added(result, column, name):
+    return result["medians"][column][name] - result["medians"]["native"][name]
+
+
+def share(result, name):
+    """What full adds to what heaptrack adds: the median of the rounds or, of too few rounds, the ratio of the medians.
+    None: heaptrack adds less than the runs differ."""
+    told = result["ratio_" + name]
+    if told:
+        return told[1]
+    theirs = added(result, "heaptrack", name)
+    too_few = len(result["samples"]["native"]) < ROUNDS_MIN
+    return added(result, "full", name) / theirs if too_few and theirs > 0 else None
+
+
+def shares(results):
+    """[{program, raw: heaptrack without its second process, wall and cpu: shares,
+    ns: {name: {column: nanoseconds added an event}}}], the worst wall first."""
+    found = []
+    for result in results:
+        if "ratio_wall" in result and result["events"]:
+            found.append({"program": result["program"],
+                          "raw": any(note.startswith("heaptrack: --raw") for note in result["notes"]),
+                          "wall": share(result, "wall"), "cpu": share(result, "cpu"),
+                          "ns": {name: {column: added(result, column, name) * 1e9 / result["events"]
+                                        for column in ("full", "heaptrack")} for name in ("wall", "cpu")}})
+    return sorted(found, key=lambda s: s["wall"] if s["wall"] is not None else -1, reverse=True)
+
+
+def show_mean(found, what, name, goal):
+    told = [s[name] for s in found if s[name] is not None]
+    if told:
+        mean = statistics.mean(told)
+        print("  mean share of %s, %d programs: %.3f, goal %.2f: %s" %
+              (what, len(told), mean, goal, "met" if mean <= goal else "missed"))
+
+
+def show_shares(found):
+    if not found:
+        return
+    print("\nshares of what heaptrack adds, the worst wall first")
+    print("  %-18s %6s %6s   %10s %10s   %10s %10s" %
+          ("", "wall", "CPU", "wall: ours", "heaptrack", "CPU: ours", "heaptrack"))
+    for s in found:
+        parts = ["%.2f" % s[name] if s[name] is not None else "?" for name in ("wall", "cpu")]
+        print("  %-18s %6s %6s   %10.0f %10.0f   %10.0f %10.0f ns/event" %
+              (s["program"] + "*" * s["raw"], *parts, *(s["ns"][name][column] for name in ("wall", "cpu")
+                                       for column in ("full", "heaptrack"))))
+    missed = [s["program"] for s in found if s["wall"] is not None and s["wall"] > GOAL_SHARE_WALL]
+    print("  goal of each share of wall %.2f: %s" %
+          (GOAL_SHARE_WALL, "missed by %d of %d" % (len(missed), len(found)) if missed else "met"))
+    show_mean(found, "wall", "wall", GOAL_MEAN_WALL)
+    show_mean(found, "CPU", "cpu", GOAL_MEAN_CPU)
+    if any(s["raw"] for s in found):
+        print("  *: heaptrack without its second process, whose CPU time is not counted then")
+    if any(s["wall"] is None or s["cpu"] is None for s in found):
+        print("  ?: heaptrack adds less than the runs differ among themselves")
