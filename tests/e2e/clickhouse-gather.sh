@@ -48,7 +48,7 @@ assert_eq "how often it is said" 1 "$(grep -c "wait until" "$T/gather.err")"
 clickhouse_start 1
 wait_for 30 "all streams in the store" in_store 3
 same_in_use
-wait_for 10 "the collector to say so" grep -q "all sums are in the shared store again, after 0 min (" "$T/gather.out"
+wait_for 10 "the collector to say so" grep -q "all sums are in the shared store again, after 0 min: " "$T/gather.out"
 
 # A page that has no recordings of its own.
 "$COLLECTOR" serve --http 127.0.0.1:18444 --store "$store" --data "$T/none" >"$T/serve.out" 2>&1 &
