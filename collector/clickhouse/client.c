@@ -32,13 +32,27 @@
 /* Since when servers know async_insert, which collects the INSERTs of many: ours are batches. */
 #define ASYNC_INSERT_SINCE 22
 
+/* Numbers of a question: a form with a file in it, which the server makes a table of. They stand
+ * there as lines of digits, so none of them can look like the form's end. */
+#define FORM_BOUNDARY "heapcast-numbers"
+#define FORM_BEGIN                                                                                 \
+	"--" FORM_BOUNDARY "\r\nContent-Disposition: form-data; name=\"numbers\"; "                \
+	"filename=\"numbers\"\r\n\r\n"
+#define FORM_END     "\r\n--" FORM_BOUNDARY "--\r\n"
+#define FORM_ADDRESS "&numbers_structure=number+UInt64&numbers_format=TabSeparated"
+
+/* What the body of a request is: a statement, or rows or numbers of one that is in the address. */
+enum request_body { REQUEST_STATEMENT, REQUEST_ROWS, REQUEST_NUMBERS };
+
 struct request {
 	struct clickhouse *client;
 	struct clickhouse_server *server;
 	const struct clickhouse_host *host;
+	const char *sql;
+	bool inside; /* of the URL's database */
+	enum request_body kind;
 	const uint8_t *body;
 	size_t length, sent;
-	bool once;
 	struct buf *answer;
 	struct buf failed; /* the body of an answer that is an error */
 	bool too_large;
@@ -61,7 +75,8 @@ static int request_seek(void *context, curl_off_t offset, int origin)
 {
 	struct request *r = context;
 
-	if (r->once || origin != SEEK_SET || offset < 0 || (size_t)offset > r->length)
+	if (r->kind == REQUEST_ROWS || origin != SEEK_SET || offset < 0 ||
+	    (size_t)offset > r->length)
 		return CURL_SEEKFUNC_FAIL;
 	r->sent = (size_t)offset;
 	return CURL_SEEKFUNC_OK;
@@ -103,38 +118,41 @@ static int request_watch(void *context, curl_off_t all, curl_off_t got, curl_off
 	return client_is_stopped(r->client);
 }
 
-static int client_header(struct clickhouse *c, const char *name, const char *value)
+static int client_header(struct clickhouse *c, struct curl_slist **list, const char *name,
+			 const char *value)
 {
 	char line[64 + CLICKHOUSE_PASSWORD_MAX];
 	struct curl_slist *more;
 
 	snprintf(line, sizeof(line), "%s%s", name, value);
-	more = c->curl->curl_slist_append(c->headers, line);
+	more = c->curl->curl_slist_append(*list, line);
 	explicit_bzero(line, sizeof(line));
 	if (!more)
 		return -ENOMEM;
-	c->headers = more;
+	*list = more;
 	return 0;
 }
 
-static int client_headers(struct clickhouse *c)
+static int client_headers(struct clickhouse *c, struct curl_slist **list, const char *type)
 {
-	int r = client_header(c, "Expect:", ""); /* don't wait for a "100 Continue" */
+	const char *user = *c->url.user ? c->url.user : "default";
+	int r = client_header(c, list, "Expect:", ""); /* don't wait for a "100 Continue" */
 
 	if (!r)
-		r = client_header(c, "Content-Type: application/octet-stream", "");
+		r = client_header(c, list, "Content-Type: ", type);
 	if (!r)
-		r = client_header(c, "X-ClickHouse-User: ", *c->url.user ? c->url.user : "default");
+		r = client_header(c, list, "X-ClickHouse-User: ", user);
 	if (!r && *c->url.password)
-		r = client_header(c, "X-ClickHouse-Key: ", c->url.password);
+		r = client_header(c, list, "X-ClickHouse-Key: ", c->url.password);
 	return r;
 }
 
-static void client_wipe_headers(struct clickhouse *c)
+static void client_wipe_headers(struct clickhouse *c, struct curl_slist *list)
 {
-	for (struct curl_slist *h = c->headers; h; h = h->next)
+	for (struct curl_slist *h = list; h; h = h->next)
 		explicit_bzero(h->data, strlen(h->data));
-	c->curl->curl_slist_free_all(c->headers);
+	if (list)
+		c->curl->curl_slist_free_all(list);
 }
 
 int clickhouse_open(const struct clickhouse_url *url, struct clickhouse **ret_client,
@@ -153,7 +171,10 @@ int clickhouse_open(const struct clickhouse_url *url, struct clickhouse **ret_cl
 	c->curl = curl_load(err);
 	if (!c->curl)
 		return -ENOENT;
-	r = client_headers(c);
+	r = client_headers(c, &c->headers, "application/octet-stream");
+	if (!r)
+		r = client_headers(c, &c->form_headers,
+				   "multipart/form-data; boundary=" FORM_BOUNDARY);
 	if (r < 0)
 		return r;
 	*ret_client = take_ptr(c);
@@ -167,8 +188,8 @@ void clickhouse_close(struct clickhouse *client)
 	for (size_t i = 0; i < client->url.count; i++)
 		if (client->servers[i].handle)
 			client->curl->curl_easy_cleanup(client->servers[i].handle);
-	if (client->headers)
-		client_wipe_headers(client);
+	client_wipe_headers(client, client->headers);
+	client_wipe_headers(client, client->form_headers);
 	clickhouse_url_clear(&client->url);
 	free(client);
 }
@@ -225,7 +246,6 @@ static int client_connect(struct clickhouse *c, struct clickhouse_server *server
 	curl->curl_easy_setopt(handle, CURLOPT_PROXY, ""); /* nor one of the environment */
 	curl->curl_easy_setopt(handle, CURLOPT_MAXAGE_CONN, (long)IDLE_MAX_S);
 	curl->curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl->curl_easy_setopt(handle, CURLOPT_HTTPHEADER, c->headers);
 	curl->curl_easy_setopt(handle, CURLOPT_POST, 1L);
 	curl->curl_easy_setopt(handle, CURLOPT_READFUNCTION, request_read);
 	curl->curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, request_seek);
@@ -242,30 +262,39 @@ void clickhouse_set_batch(struct clickhouse *client, uint64_t batch)
 	client->batch = batch;
 }
 
-/* Writes the address. `sql` is the INSERT, or NULL. */
-static int request_address(const struct request *r, const char *sql, bool inside, struct buf *ret)
+/* Writes a statement into the address. */
+static int request_address_sql(const struct request *r, struct buf *ret)
+{
+	const struct clickhouse *c = r->client;
+	char *escaped = c->curl->curl_easy_escape(r->server->handle, r->sql, 0);
+
+	if (!escaped)
+		return -ENOMEM;
+	buf_printf(ret, "&query=%s", escaped);
+	c->curl->curl_free(escaped);
+	if (r->kind == REQUEST_NUMBERS)
+		buf_string(ret, FORM_ADDRESS);
+	else if (c->batch)
+		buf_printf(ret, "&query_id=" BATCH_QUERY, c->batch);
+	if (r->kind == REQUEST_ROWS && r->server->major >= ASYNC_INSERT_SINCE)
+		buf_string(ret, "&async_insert=0");
+	return 0;
+}
+
+static int request_address(const struct request *r, struct buf *ret)
 {
 	const struct clickhouse *c = r->client;
 	char host[CLICKHOUSE_HOST_TEXT];
+	int e = 0;
 
 	buf_printf(ret, "%s://%s/?wait_end_of_query=1&buffer_size=%s",
 		   c->url.tls ? "https" : "http", clickhouse_host_format(r->host, host),
 		   ANSWER_BUFFER);
-	if (inside)
+	if (r->inside)
 		buf_printf(ret, "&database=%s", c->url.database);
-	if (sql) {
-		char *escaped = c->curl->curl_easy_escape(r->server->handle, sql, 0);
-
-		if (!escaped)
-			return -ENOMEM;
-		buf_printf(ret, "&query=%s", escaped);
-		c->curl->curl_free(escaped);
-		if (c->batch)
-			buf_printf(ret, "&query_id=" BATCH_QUERY, c->batch);
-		if (r->server->major >= ASYNC_INSERT_SINCE)
-			buf_string(ret, "&async_insert=0");
-	}
-	return buf_text(ret) ? 0 : -ENOMEM;
+	if (r->kind != REQUEST_STATEMENT)
+		e = request_address_sql(r, ret);
+	return !e && buf_text(ret) ? 0 : -ENOMEM;
 }
 
 static CURLcode request_perform(struct request *r, const char *address)
@@ -275,6 +304,9 @@ static CURLcode request_perform(struct request *r, const char *address)
 	CURLcode result;
 
 	curl->curl_easy_setopt(handle, CURLOPT_URL, address);
+	curl->curl_easy_setopt(handle, CURLOPT_HTTPHEADER,
+			       r->kind == REQUEST_NUMBERS ? r->client->form_headers
+							  : r->client->headers);
 	curl->curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, r->client->connect_ms);
 	curl->curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, r->client->all_ms);
 	curl->curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->length);
@@ -314,7 +346,8 @@ static int request_broken(const struct request *r, CURLcode result, struct err_t
 		return err_set(err, -EPROTO, "no ClickHouse server answers at %s: %s", host, why);
 	return err_set(
 		err, -ETIMEDOUT,
-		r->body ? "ClickHouse at %s: it is not known whether what was sent has arrived: %s"
+		r->kind == REQUEST_ROWS
+			? "ClickHouse at %s: it is not known whether what was sent has arrived: %s"
 			: "ClickHouse at %s gave no answer (its port of HTTP is 8123): %s",
 		host, why);
 }
@@ -369,32 +402,28 @@ static int request_judge(const struct request *r, CURLcode result, size_t before
 		       clickhouse_host_format(r->host, host), text, code);
 }
 
-static int client_request(struct clickhouse *c, size_t server, const char *sql, bool inside,
-			  const void *body, size_t length, struct buf *answer, struct err_text *err)
+/* Sends what `r` says: sql, inside, kind, body and length are set. */
+static int client_request(struct clickhouse *c, size_t server, struct request *r,
+			  struct buf *answer, struct err_text *err)
 {
-	struct request r = {
-		.client = c,
-		.server = &c->servers[server],
-		.host = &c->url.hosts[server],
-		.body = body ? body : (const void *)sql,
-		.length = body ? length : strlen(sql),
-		.once = body != NULL,
-		.answer = answer,
-	};
 	cleanup(buf_done) struct buf address = {.data = NULL};
 	size_t before = answer ? answer->length : 0;
 	int error;
 
 	assert(!answer || answer->limit);
+	r->client = c;
+	r->server = &c->servers[server];
+	r->host = &c->url.hosts[server];
+	r->answer = answer;
 	c->code = 0;
 	if (client_is_stopped(c))
 		return -ECANCELED;
-	error = client_connect(c, r.server);
+	error = client_connect(c, r->server);
 	if (!error)
-		error = request_address(&r, body ? sql : NULL, inside, &address);
+		error = request_address(r, &address);
 	if (!error)
-		error = request_judge(&r, request_perform(&r, buf_text(&address)), before, err);
-	buf_done(&r.failed);
+		error = request_judge(r, request_perform(r, buf_text(&address)), before, err);
+	buf_done(&r->failed);
 	if (error < 0 && answer) {
 		answer->length = before;
 		answer->error = 0;
@@ -402,14 +431,48 @@ static int client_request(struct clickhouse *c, size_t server, const char *sql, 
 	return error;
 }
 
+static struct request request_of(const char *sql, bool inside)
+{
+	return (struct request){
+		.sql = sql, .inside = inside, .body = (const void *)sql, .length = strlen(sql)};
+}
+
 int clickhouse_query(struct clickhouse *client, size_t server, const char *sql, const void *body,
 		     size_t length, struct buf *answer, struct err_text *err)
 {
-	return client_request(client, server, sql, true, body, length, answer, err);
+	struct request r = request_of(sql, true);
+
+	if (body) {
+		r.kind = REQUEST_ROWS;
+		r.body = body;
+		r.length = length;
+	}
+	return client_request(client, server, &r, answer, err);
+}
+
+int clickhouse_query_about(struct clickhouse *client, size_t server, const char *sql,
+			   const uint64_t *numbers, size_t count, struct buf *answer,
+			   struct err_text *err)
+{
+	cleanup(buf_done) struct buf form = {.data = NULL};
+	struct request r = request_of(sql, true);
+
+	buf_string(&form, FORM_BEGIN);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&form, "%" PRIu64 "\n", numbers[i]);
+	buf_string(&form, FORM_END);
+	if (buf_error(&form))
+		return buf_error(&form);
+	r.kind = REQUEST_NUMBERS;
+	r.body = form.data;
+	r.length = form.length;
+	return client_request(client, server, &r, answer, err);
 }
 
 int clickhouse_query_outside(struct clickhouse *client, size_t server, const char *sql,
 			     struct buf *answer, struct err_text *err)
 {
-	return client_request(client, server, sql, false, NULL, 0, answer, err);
+	struct request r = request_of(sql, false);
+
+	return client_request(client, server, &r, answer, err);
 }

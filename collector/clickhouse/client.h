@@ -60,6 +60,14 @@ int clickhouse_code(const struct clickhouse *client);
  */
 int clickhouse_query(struct clickhouse *client, size_t server, const char *sql, const void *body,
 		     size_t length, struct buf *answer, struct err_text *err);
+/*
+ * The same for a question about many numbers, which `sql` calls `numbers`: "... WHERE stack IN
+ * numbers". They travel beside it as a table, which servers share with other shards. A server reads
+ * 8,000 of them in 10 ms so, and in 50 ms if they stand in the statement.
+ */
+int clickhouse_query_about(struct clickhouse *client, size_t server, const char *sql,
+			   const uint64_t *numbers, size_t count, struct buf *answer,
+			   struct err_text *err);
 /* The same where the database need not exist yet: names need theirs. */
 int clickhouse_query_outside(struct clickhouse *client, size_t server, const char *sql,
 			     struct buf *answer, struct err_text *err);

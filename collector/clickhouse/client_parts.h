@@ -27,7 +27,7 @@ struct clickhouse_server {
 struct clickhouse {
 	const struct curl *curl;
 	struct clickhouse_url url;
-	struct curl_slist *headers;
+	struct curl_slist *headers, *form_headers; /* the latter where numbers travel beside */
 	long connect_ms, all_ms;
 	atomic_bool stopped;
 	const atomic_bool *cancelled; /* clickhouse_set_cancelled; may be NULL */

@@ -333,8 +333,10 @@ size_t clickhouse_shard_of(const uint8_t stream[16], size_t shards)
 /* What is sent to one server of a shard. */
 struct shards_call {
 	const char *sql;
-	const void *body;
+	const void *body; /* rows of an INSERT */
 	size_t length;
+	const uint64_t *numbers; /* of a question */
+	size_t count;
 	struct buf *answer;
 };
 
@@ -350,7 +352,10 @@ static int shards_call_one(struct clickhouse *c, size_t server, const struct sha
 			   struct err_text *err)
 {
 	struct clickhouse_server *s = &c->servers[server];
-	int r = clickhouse_query(c, server, call->sql, call->body, call->length, call->answer, err);
+	int r = call->numbers ? clickhouse_query_about(c, server, call->sql, call->numbers,
+						       call->count, call->answer, err)
+			      : clickhouse_query(c, server, call->sql, call->body, call->length,
+						 call->answer, err);
 
 	if (r == -EHOSTUNREACH || (r == -ETIMEDOUT && !c->code))
 		s->avoid_until_ns = cancel_clock_ns() + AVOID_NS;
@@ -414,4 +419,13 @@ int clickhouse_ask(struct clickhouse *client, size_t shard, const char *sql, str
 	struct shards_call call = {.sql = sql, .answer = answer};
 
 	return shards_call(client, shard, &call, err);
+}
+
+int clickhouse_ask_about(struct clickhouse *client, const char *sql, const uint64_t *numbers,
+			 size_t count, struct buf *answer, struct err_text *err)
+{
+	struct shards_call call = {
+		.sql = sql, .numbers = numbers, .count = count, .answer = answer};
+
+	return shards_call(client, CLICKHOUSE_ANY_SHARD, &call, err);
 }

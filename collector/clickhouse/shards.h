@@ -42,3 +42,6 @@ int clickhouse_insert(struct clickhouse *client, size_t shard, const char *table
 #define CLICKHOUSE_ANY_SHARD SIZE_MAX
 int clickhouse_ask(struct clickhouse *client, size_t shard, const char *sql, struct buf *answer,
 		   struct err_text *err);
+/* The same about many numbers, which `sql` calls `numbers` (clickhouse_query_about). */
+int clickhouse_ask_about(struct clickhouse *client, const char *sql, const uint64_t *numbers,
+			 size_t count, struct buf *answer, struct err_text *err);

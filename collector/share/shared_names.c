@@ -1,4 +1,13 @@
-/* Names of shared backtraces. See shared_names.h. */
+/*
+ * Names of shared backtraces (shared_names.h). All questions are about many numbers at once:
+ *
+ *	backtraces -> their inner frames -> names of the innermost ones
+ *				 ^			  | those that are hidden
+ *				 +- one frame further ----+
+ *
+ * Most backtraces count for one of their first frames, and many share these. So few names are read,
+ * and strings are most of the work.
+ */
 #include "collector/share/shared_names.h"
 
 #include <errno.h>
@@ -17,10 +26,10 @@
 
 #include "base/ban.h"
 
-/* Numbers in one question: a statement has 256 KiB at most, a number 21 bytes. */
-#define ASKED_AT_ONCE  8000
+/* Numbers in one question. If the answer is too large, they are asked for in halves. */
+#define ASKED_AT_ONCE  50000
 #define NAME_BYTES_MAX (1u << 20)
-/* Of a backtrace, these are asked for first. */
+/* Of a backtrace, these are asked for first, and their names one by one. */
 #define INNER_FRAMES	  4
 #define INNER_FRAMES_TEXT "4"
 #define FRAMES_MAX	  (1u << 20) /* of a backtrace */
@@ -32,11 +41,21 @@ struct name_line {
 	bool known, hidden, last;
 };
 
-/* Backtraces of a part of the answer, until their frames are known. */
+/* Backtraces whose frames are known, and that have not got a line yet. */
 struct asked_stacks {
-	struct buf frames; /* for each: stack, count, frames; as numbers of 8 bytes */
-	struct map wanted; /* frames that are not known yet */
+	struct asked_stack {
+		uint64_t stack;
+		uint32_t first, count; /* of its frames */
+	} * list;
+	uint64_t *frames;
+	uint32_t count, capacity, frame_count, frames_capacity;
 };
+
+static void asked_stacks_done(struct asked_stacks *a)
+{
+	free(a->list);
+	free(a->frames);
+}
 
 void shared_names_done(struct shared_names *n)
 {
@@ -60,7 +79,6 @@ static const char *get_name(struct shared_names *n, struct reader *r)
 static int add_line(struct shared_names *n, uint64_t frame, struct reader *r)
 {
 	struct name_line line = {.last = true};
-	bool new;
 	uint64_t *place;
 
 	line.function = get_name(n, r);
@@ -71,11 +89,11 @@ static int add_line(struct shared_names *n, uint64_t frame, struct reader *r)
 	if (!line.function || !line.module || !line.file || reader_error(r))
 		return reader_error(r) ? -EBADMSG : -ENOMEM;
 	line.hidden = !n->innermost && site_is_allocator(n->rules, line.function);
-	place = map_put(&n->frames, frame, &new);
+	place = map_put(&n->frames, frame, NULL);
 	if (!place ||
 	    array_reserve(&n->lines, &n->capacity, (uint64_t)n->count + 1, sizeof(line)) < 0)
 		return -ENOMEM;
-	if (new)
+	if (!*place)
 		*place = (uint64_t)n->count + 1;
 	else
 		n->lines[n->count - 1].last = false; /* lines of a frame follow each other */
@@ -83,165 +101,190 @@ static int add_line(struct shared_names *n, uint64_t frame, struct reader *r)
 	return 0;
 }
 
-static void append_numbers(struct buf *sql, const uint64_t *numbers, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		buf_printf(sql, "%s%" PRIu64, i ? "," : "", numbers[i]);
-}
+/* A question about `numbers`, and what is done with each row of the answer. */
+struct names_question {
+	const char *sql;
+	int (*row)(struct shared_names *n, struct reader *r, struct asked_stacks *ret);
+};
 
-/* Asks for rows about numbers, and calls `row` at each. */
-static int ask_numbers(struct shared_names *n, const char *before, const char *after,
-		       const uint64_t *numbers, size_t count,
-		       int (*row)(struct shared_names *n, struct reader *r, void *context),
-		       void *context, struct err_text *err)
+static int ask_some(struct shared_names *n, const struct names_question *q, const uint64_t *numbers,
+		    size_t count, struct asked_stacks *ret, struct err_text *err)
 {
-	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX}, sql = {0};
-	struct reader r;
-	int e;
+	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
+	int e = clickhouse_ask_about(n->client, q->sql, numbers, count, &answer, err);
+	struct reader r = reader_of(answer.data, answer.length);
 
-	buf_string(&sql, before);
-	append_numbers(&sql, numbers, count);
-	buf_string(&sql, after);
-	if (!buf_text(&sql))
-		return -ENOMEM;
-	e = clickhouse_ask(n->client, CLICKHOUSE_ANY_SHARD, buf_text(&sql), &answer, err);
-	r = reader_of(answer.data, answer.length);
+	if (e == -EMSGSIZE && count > 1) {
+		buf_done(&answer);
+		e = ask_some(n, q, numbers, count / 2, ret, err);
+		return e ? e : ask_some(n, q, numbers + count / 2, count - count / 2, ret, err);
+	}
 	while (!e && reader_more(&r))
-		e = row(n, &r, context);
+		e = q->row(n, &r, ret);
 	if (e == -EBADMSG || (!e && reader_error(&r)))
 		return err_set(err, -EBADMSG, "the shared store's names can't be read");
 	return e;
 }
 
-static int frame_row(struct shared_names *n, struct reader *r, void *context)
+static int ask_all(struct shared_names *n, const struct names_question *q, const uint64_t *numbers,
+		   size_t count, struct asked_stacks *ret, struct err_text *err)
 {
-	uint64_t frame = row_get_u64(r);
-
-	(void)context;
-	return reader_error(r) || frame == MAP_NO_KEY ? -EBADMSG : add_line(n, frame, r);
-}
-
-static int read_frames(struct shared_names *n, const struct map *wanted, struct err_text *err)
-{
-	cleanup(cleanup_free) uint64_t *list = calloc(wanted->count + 1, sizeof(*list));
-	size_t count = 0;
 	int r = 0;
 
-	if (!list)
-		return -ENOMEM;
-	map_each(wanted, e) list[count++] = e->key;
-	/* The same frame may lie on several shards; the best known names count. */
 	for (size_t i = 0; !r && i < count; i += ASKED_AT_ONCE)
-		r = ask_numbers(n,
-				"SELECT frame, argMax(function, version), argMax(module, version), "
-				"argMax(file, version), argMax(line, version), max(version) "
-				"FROM frames WHERE frame IN (",
-				") GROUP BY frame, place ORDER BY frame, place FORMAT RowBinary",
-				list + i, count - i < ASKED_AT_ONCE ? count - i : ASKED_AT_ONCE,
-				frame_row, NULL, err);
+		r = ask_some(n, q, numbers + i,
+			     count - i < ASKED_AT_ONCE ? count - i : ASKED_AT_ONCE, ret, err);
 	return r;
 }
 
+static int frame_row(struct shared_names *n, struct reader *r, struct asked_stacks *unused)
+{
+	uint64_t frame = row_get_u64(r);
+
+	(void)unused;
+	return reader_error(r) || frame == MAP_NO_KEY ? -EBADMSG : add_line(n, frame, r);
+}
+
+/* The same frame may lie on several shards; the best known names count. */
+static const struct names_question frames_question = {
+	"SELECT frame, argMax(function, version), argMax(module, version), argMax(file, version), "
+	"argMax(line, version), max(version) FROM frames WHERE frame IN numbers "
+	"GROUP BY frame, place ORDER BY frame, place FORMAT RowBinary",
+	frame_row};
+
 /* ---- stacks ---- */
 
-static int stack_row(struct shared_names *n, struct reader *r, void *context)
+static int stack_row(struct shared_names *n, struct reader *r, struct asked_stacks *a)
 {
-	struct asked_stacks *a = context;
 	uint64_t stack = row_get_u64(r);
 	size_t count = row_get_count(r, FRAMES_MAX);
 
+	(void)n;
 	if (reader_error(r) || stack == MAP_NO_KEY)
 		return -EBADMSG;
-	buf_u64le(&a->frames, stack);
-	buf_u64le(&a->frames, count);
+	if (array_reserve(&a->list, &a->capacity, (uint64_t)a->count + 1, sizeof(*a->list)) < 0 ||
+	    array_reserve(&a->frames, &a->frames_capacity, (uint64_t)a->frame_count + count,
+			  sizeof(*a->frames)) < 0)
+		return -ENOMEM;
+	a->list[a->count++] =
+		(struct asked_stack){stack, .first = a->frame_count, .count = (uint32_t)count};
 	for (size_t i = 0; i < count; i++) {
 		uint64_t frame = row_get_u64(r);
 
 		if (frame == MAP_NO_KEY)
 			return -EBADMSG;
-		buf_u64le(&a->frames, frame);
-		if (!map_get(&n->frames, frame) && !map_put(&a->wanted, frame, NULL))
-			return -ENOMEM;
+		a->frames[a->frame_count++] = frame;
 	}
-	return buf_error(&a->frames);
+	return 0;
 }
 
-/* Returns the index + 1 of the line that a backtrace counts for; 0: its innermost frame is not
- * known. */
-static uint64_t site_of(const struct shared_names *n, struct reader *r, uint64_t count,
-			bool *ret_found)
+/* Reads the names of these frames of each backtrace. No number is asked for twice: one that is
+ * not there stays 0. */
+static int read_frames(struct shared_names *n, const struct asked_stacks *a, uint32_t from,
+		       uint32_t end, struct err_text *err)
 {
-	uint64_t first = 0, found = 0;
+	cleanup(cleanup_free) uint64_t *list = calloc(a->frame_count + 1u, sizeof(*list));
+	size_t count = 0;
 
-	for (uint64_t i = 0; i < count; i++) {
-		const uint64_t *line = map_get(&n->frames, row_get_u64(r));
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < a->count; i++) {
+		const struct asked_stack *s = &a->list[i];
 
-		if (!i && line)
-			first = *line;
-		for (uint64_t k = line && !found ? *line : 0; k; k++) {
-			if (!n->lines[k - 1].hidden)
-				found = k;
-			if (found || n->lines[k - 1].last)
-				break;
+		for (uint32_t k = from; k < end && k < s->count; k++) {
+			bool new = false;
+
+			if (!map_put(&n->frames, a->frames[s->first + k], &new))
+				return -ENOMEM;
+			if (new)
+				list[count++] = a->frames[s->first + k];
 		}
 	}
-	*ret_found = found;
-	return found ? found : first;
+	return ask_all(n, &frames_question, list, count, NULL, err);
 }
 
-/* `cut`: more frames may follow the last one. Lists the backtraces of which these are all hidden.
- */
-static int choose_sites(struct shared_names *n, const struct asked_stacks *a, bool cut,
-			struct buf *ret_hidden)
+/* Returns the first line of a frame that is not hidden, as index + 1; 0: there is none. */
+static uint64_t line_of(const struct shared_names *n, uint64_t frame)
 {
-	struct reader r = reader_of(a->frames.data, a->frames.length);
+	const uint64_t *place = map_get(&n->frames, frame);
 
-	while (reader_more(&r)) {
-		uint64_t stack = row_get_u64(&r), count = row_get_u64(&r);
-		bool found = false;
-		uint64_t line = site_of(n, &r, count, &found),
-			 *place = map_put(&n->stacks, stack, NULL);
+	for (uint64_t k = place ? *place : 0; k; k++) {
+		if (!n->lines[k - 1].hidden)
+			return k;
+		if (n->lines[k - 1].last)
+			break;
+	}
+	return 0;
+}
+
+/* Gives backtraces one of these frames of theirs, and keeps those that have none so far. They count
+ * for the innermost one, unless another one follows. */
+static int choose_lines(struct shared_names *n, struct asked_stacks *a, uint32_t from, uint32_t end)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < a->count; i++) {
+		const struct asked_stack s = a->list[i];
+		uint64_t *place = map_put(&n->stacks, s.stack, NULL), line = 0;
+		const uint64_t *innermost =
+			s.count ? map_get(&n->frames, a->frames[s.first]) : NULL;
 
 		if (!place)
 			return -ENOMEM;
-		*place = line;
-		if (cut && !found && count >= INNER_FRAMES)
-			buf_append(ret_hidden, &stack, sizeof(stack));
+		for (uint32_t k = from; !line && k < end && k < s.count; k++)
+			line = line_of(n, a->frames[s.first + k]);
+		*place = line ? line : innermost ? *innermost : 0;
+		if (!line)
+			a->list[kept++] = s;
 	}
-	return buf_error(ret_hidden);
+	a->count = kept;
+	return 0;
 }
 
-static int read_frames_of(struct shared_names *n, const char *question, const uint64_t *list,
-			  size_t count, bool cut, struct buf *ret_hidden, struct err_text *err)
+static int name_stacks(struct shared_names *n, struct asked_stacks *a, uint32_t from, uint32_t end,
+		       struct err_text *err)
 {
-	struct asked_stacks a = {0};
-	int r = ask_numbers(n, question, ") GROUP BY stack FORMAT RowBinary", list, count,
-			    stack_row, &a, err);
+	int r = read_frames(n, a, from, end, err);
 
-	if (!r && a.wanted.count)
-		r = read_frames(n, &a.wanted, err);
-	if (!r)
-		r = choose_sites(n, &a, cut, ret_hidden);
-	buf_done(&a.frames);
-	map_done(&a.wanted);
-	return r;
+	return r ? r : choose_lines(n, a, from, end);
 }
 
-/* The innermost frames decide, nearly always: a third of the work. */
+static const struct names_question inner_question = {
+	"SELECT stack, any(arraySlice(frames, 1, " INNER_FRAMES_TEXT
+	")) FROM stacks WHERE stack IN numbers GROUP BY stack FORMAT RowBinary",
+	stack_row};
+static const struct names_question stacks_question = {
+	"SELECT stack, any(frames) FROM stacks WHERE stack IN numbers GROUP BY stack "
+	"FORMAT RowBinary",
+	stack_row};
+
+/* Reads the backtraces whose inner frames are all hidden. */
+static int read_deep(struct shared_names *n, const struct asked_stacks *hidden,
+		     struct err_text *err)
+{
+	cleanup(asked_stacks_done) struct asked_stacks deep = {0};
+	cleanup(cleanup_free) uint64_t *list = calloc(hidden->count + 1u, sizeof(*list));
+	size_t count = 0;
+	int r;
+
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < hidden->count; i++)
+		if (hidden->list[i].count >= INNER_FRAMES)
+			list[count++] = hidden->list[i].stack;
+	r = ask_all(n, &stacks_question, list, count, &deep, err);
+	return r ? r : name_stacks(n, &deep, 0, UINT32_MAX, err);
+}
+
 static int read_stacks(struct shared_names *n, const uint64_t *list, size_t count,
 		       struct err_text *err)
 {
-	cleanup(buf_done) struct buf hidden = {0}, none = {0};
-	int r = read_frames_of(n,
-			       "SELECT stack, any(arraySlice(frames, 1, " INNER_FRAMES_TEXT
-			       ")) FROM stacks WHERE stack IN (",
-			       list, count, true, &hidden, err);
+	cleanup(asked_stacks_done) struct asked_stacks inner = {0};
+	int r = ask_all(n, &inner_question, list, count, &inner, err);
 
-	if (r || !hidden.length)
-		return r;
-	return read_frames_of(n, "SELECT stack, any(frames) FROM stacks WHERE stack IN (",
-			      (const uint64_t *)(const void *)hidden.data,
-			      hidden.length / sizeof(uint64_t), false, &none, err);
+	for (uint32_t depth = 0; !r && inner.count && depth < INNER_FRAMES; depth++)
+		r = name_stacks(n, &inner, depth, depth + 1, err);
+	return r || !inner.count ? r : read_deep(n, &inner, err);
 }
 
 int shared_names_read(struct shared_names *n, const uint64_t *stacks, size_t count,
@@ -249,7 +292,6 @@ int shared_names_read(struct shared_names *n, const uint64_t *stacks, size_t cou
 {
 	cleanup(cleanup_free) uint64_t *list = calloc(count + 1, sizeof(*list));
 	size_t new = 0;
-	int r = 0;
 
 	if (!list)
 		return -ENOMEM;
@@ -261,10 +303,7 @@ int shared_names_read(struct shared_names *n, const uint64_t *stacks, size_t cou
 		if (is_new)
 			list[new ++] = stacks[i];
 	}
-	for (size_t i = 0; !r && i < new; i += ASKED_AT_ONCE)
-		r = read_stacks(n, list + i, new - i < ASKED_AT_ONCE ? new - i : ASKED_AT_ONCE,
-				err);
-	return r;
+	return read_stacks(n, list, new, err);
 }
 
 struct shared_site shared_names_site(const struct shared_names *n, uint64_t stack)

@@ -31,7 +31,7 @@ struct server {
 	int listener;
 	uint16_t port;
 	pthread_t thread;
-	const char *answers[4];
+	const char *answers[8];
 	size_t count;
 	atomic_size_t requests, connections;
 	char last[8192]; /* request */
@@ -197,6 +197,45 @@ static void test_request(void **state)
 	end();
 }
 
+/* Numbers are a form, as a browser would send it: ClickHouse's manual, "External Data". */
+static void test_numbers(void **state)
+{
+	static const uint64_t numbers[] = {0, 7, UINT64_MAX};
+	struct buf answer = {.limit = 64};
+
+	(void)state;
+	BEGIN(OK("hello"), OK(""), OK(""), NULL, OK("again"), OK(""), SILENT);
+	assert_int_equal(
+		clickhouse_query_about(client, 0, "SELECT n IN numbers", numbers, 3, &answer, &err),
+		0);
+	assert_string_equal(buf_text(&answer), "hello");
+	assert_non_null(strstr(server.last, "&database=db"));
+	assert_non_null(strstr(server.last, "&query=SELECT%20n%20IN%20numbers"
+					    "&numbers_structure=number+UInt64"
+					    "&numbers_format=TabSeparated "));
+	assert_non_null(strstr(server.last, "X-ClickHouse-Key: hush\r\n"));
+	assert_non_null(strstr(server.last, "Content-Type: multipart/form-data; "
+					    "boundary=heapcast-numbers\r\n"));
+	assert_non_null(strstr(server.last, "\r\n\r\n--heapcast-numbers\r\n"
+					    "Content-Disposition: form-data; name=\"numbers\"; "
+					    "filename=\"numbers\"\r\n\r\n"
+					    "0\n7\n18446744073709551615\n"
+					    "\r\n--heapcast-numbers--\r\n"));
+	assert_int_equal(clickhouse_query_about(client, 0, "SELECT 2", NULL, 0, &answer, &err), 0);
+	assert_int_equal(ask(64, NULL, 0), 0); /* the next request is no form */
+	assert_non_null(strstr(server.last, "Content-Type: application/octet-stream\r\n"));
+	/* It may be asked again, and has not lost anything where no answer comes. */
+	assert_int_equal(clickhouse_query_about(client, 0, "SELECT 3", numbers, 3, &answer, &err),
+			 0);
+	assert_string_equal(buf_text(&answer), "helloagain");
+	buf_done(&answer);
+	assert_int_equal(ask(64, NULL, 0), 0);
+	clickhouse_set_patience(client, 20000, 200);
+	assert_int_equal(ask(64, NULL, 0), -ETIMEDOUT);
+	assert_non_null(strstr(err.text, "gave no answer"));
+	end();
+}
+
 static void test_unreachable(void **state)
 {
 	(void)state;
@@ -323,11 +362,11 @@ static void test_stopped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_request),	  cmocka_unit_test(test_unreachable),
-		cmocka_unit_test(test_unknown),	  cmocka_unit_test(test_sent_once),
-		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_appended),
-		cmocka_unit_test(test_too_large), cmocka_unit_test(test_no_clickhouse),
-		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_request),	      cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_unreachable),   cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_sent_once),     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_appended),      cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_no_clickhouse), cmocka_unit_test(test_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
