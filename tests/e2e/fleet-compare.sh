@@ -85,6 +85,14 @@ assert_status 0 "$COLLECTOR" fleet --data "$T/short" --step 1m >"$T/short.out"
 assert_contains "five minutes" "$T/short.out" "6 of 6 boards cannot be judged" "         -         -"
 assert_status 3 "$COLLECTOR" fleet --data "$T/board" --select 'host=nobody' --fail-if 'findings > 0'
 
+# Whose streams these are: by host where there are several, in 80 columns.
+"$COLLECTOR" list --data "$T/none" >"$T/list.out"
+assert_eq "titles of a fleet's list" "ID STARTED HOST PROGRAM IN USE STATE" "$(sed -n 1p "$T/list.out" | tr -s ' ')"
+assert_eq "hosts in a fleet's list" 200 "$(grep -Eo '^[0-9a-f]{12} [-0-9]+ [0-9:]+ gw-[0-9]{3} ' "$T/list.out" | cut -d ' ' -f 4 | sort -u | wc -l)"
+[ "$(wc -L <"$T/list.out")" -le 80 ] || fail "lines of more than 80 columns: $(cat "$T/list.out")"
+"$COLLECTOR" list --data "$T/none" --select 'host=gw-007' >"$T/list.out"
+assert_eq "titles of a host's list" "ID STARTED PROGRAM PID EVENTS IN USE STATE" "$(sed -n 1p "$T/list.out" | tr -s ' ')"
+
 # Wrong input, and a recording that can't be read.
 assert_status 2 "$COLLECTOR" fleet --data "$T/board" --step 1500ms
 assert_status 2 "$COLLECTOR" fleet --data "$T/board" --align now

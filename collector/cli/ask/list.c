@@ -78,8 +78,22 @@ static const struct answer_field stream_fields[] = {
 	ROW("incomplete", s.incomplete, NULL, "what the recording does not hold", .when = IF_TEXT),
 	{0},
 };
-#undef ANSWER_OF
 static const struct answer stream_answer = {"stream", stream_fields};
+
+/* The columns where streams are of several hosts: which one it is says more than the number of a
+ * process or of events, and 80 columns have no room for all. */
+static const struct answer_field host_fields[] = {
+	ROW_AS("id", s.id, ANSWER_ID, NULL, "", SHOWN(1, "ID", -12, .form = COLUMN_CUT)),
+	ROW("start_wall_ns", s.start_wall_ns, "ns since the epoch", "",
+	    SHOWN(2, "STARTED", -16, .form = COLUMN_DATE | COLUMN_DASH)),
+	ROW("host", s.host, NULL, "", SHOWN(3, "HOST", -16, .form = COLUMN_CUT | COLUMN_DASH)),
+	ROW("name", s.name, NULL, "", SHOWN(4, "PROGRAM", -11, .form = COLUMN_CUT)),
+	ROW("in_use_bytes", s.in_use_bytes, "bytes", "", SHOWN(5, "IN USE", 8)),
+	ROW("state", state, NULL, "", SHOWN(6, "STATE", 0)),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer host_answer = {"stream", host_fields};
 
 static const struct answer_field list_fields[] = {
 	BY_HAND("streams", ANSWER_OBJECT, NULL, "recordings, the oldest first",
@@ -88,8 +102,25 @@ static const struct answer_field list_fields[] = {
 };
 static const struct answer list_answer = {"streams", list_fields};
 
+/* An imported recording may not say its host. */
+static bool has_several_hosts(const struct stream_summary *list, size_t count)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!*list[i].host)
+			continue;
+		if (first && strcmp(first, list[i].host) != 0)
+			return true;
+		first = list[i].host;
+	}
+	return false;
+}
+
 static void list_print_text(const struct stream_summary *list, size_t count, const char *select)
 {
+	const struct answer *columns =
+		has_several_hosts(list, count) ? &host_answer : &stream_answer;
 	bool any = false;
 
 	if (!count) {
@@ -99,9 +130,9 @@ static void list_print_text(const struct stream_summary *list, size_t count, con
 					"for agents.");
 		return;
 	}
-	table_head(&stream_answer, STYLE_PLAIN);
+	table_head(columns, STYLE_PLAIN);
 	for (size_t i = 0; i < count; i++) {
-		table_cells(&stream_answer, &(struct told_stream){list[i], state_of(&list[i])});
+		table_cells(columns, &(struct told_stream){list[i], state_of(&list[i])});
 		printf(is_incomplete(&list[i]) ? "*" : "");
 		printf(*list[i].began_on ? ", began on %s\n" : "%s\n", list[i].began_on);
 		any |= is_incomplete(&list[i]);
@@ -277,7 +308,8 @@ const struct command command_list = {
 	.about =
 		"Lists the recordings that lie in this folder as files (*.heapcast), and the\n"
 		"streams in the data folder, the oldest first. With --data, only what that folder\n"
-		"has. --json has the streams only, as /data over HTTP does.\n\n"
+		"has. --json has the streams only, as /data over HTTP does. Where streams are of\n"
+		"several hosts, HOST stands in the place of PID and EVENTS.\n\n"
 		"PEAK RSS is the most resident memory, as the kernel told it last. END of a\n"
 		"file: how the program ended, or recording (an agent of this host still writes\n"
 		"it), broken off (no end, and nobody writes it), imported.\n\n"
