@@ -339,6 +339,14 @@ static int request_broken(const struct request *r, CURLcode result, struct err_t
 		return -ENOMEM;
 	failure_show(text, strlen(text), why);
 	curl->curl_easy_getinfo(r->server->handle, CURLINFO_REQUEST_SIZE, &bytes);
+	if (!bytes &&
+	    (result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE))
+		return err_set(
+			err, -EKEYREJECTED,
+			"ClickHouse at %s: its certificate is not trusted: %s; ca=PATH in the "
+			"URL names those to trust, and the host there must be the "
+			"certificate's",
+			host, why);
 	if (!bytes)
 		return err_set(err, -EHOSTUNREACH, "ClickHouse at %s can't be reached: %s", host,
 			       why);
@@ -371,8 +379,8 @@ static int request_refused(const struct request *r, long status, struct err_text
 		failure_show(body, r->failed.length, text);
 	client_hide_password(r->client, text);
 	if (code)
-		return err_set(err, failure_of_code(code), "ClickHouse at %s: %s (code %d)", host,
-			       text, code);
+		return err_set(err, failure_of_code(code), "ClickHouse at %s: %s (code %d)%s", host,
+			       text, code, failure_advice(code));
 	return err_set(err, failure_of_status(status),
 		       "ClickHouse at %s answers with HTTP status %ld%s%s", host, status,
 		       *text ? ": " : "", text);
@@ -398,8 +406,8 @@ static int request_judge(const struct request *r, CURLcode result, size_t before
 		return 0;
 	r->client->code = code;
 	client_hide_password(r->client, text);
-	return err_set(err, failure_of_code(code), "ClickHouse at %s: %s (code %d)",
-		       clickhouse_host_format(r->host, host), text, code);
+	return err_set(err, failure_of_code(code), "ClickHouse at %s: %s (code %d)%s",
+		       clickhouse_host_format(r->host, host), text, code, failure_advice(code));
 }
 
 /* Sends what `r` says: sql, inside, kind, body and length are set. */

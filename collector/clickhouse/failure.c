@@ -15,6 +15,27 @@
 /* How much of an answer's end may be an exception. */
 #define APPENDED_MAX 4096
 
+#define PASSWORD                                                                                   \
+	"; are the user in the URL and the password right (HEAPCAST_CLICKHOUSE_PASSWORD, or "      \
+	"password_file= in the URL)?"
+#define RIGHTS                                                                                     \
+	"; is the name of the database right, and has the user all rights on it (questions need "  \
+	"SELECT)?"
+
+static const struct failure_advice {
+	int code; /* all of them are -EACCES */
+	const char *text;
+} failure_advices[] = {
+	{192, PASSWORD}, /* UNKNOWN_USER */
+	{193, PASSWORD}, /* WRONG_PASSWORD */
+	{194, PASSWORD}, /* REQUIRED_PASSWORD */
+	{516, PASSWORD}, /* AUTHENTICATION_FAILED: what newer servers say for these */
+	{195, "; the server lets this user in from other addresses only"},
+	{164, RIGHTS}, /* READONLY */
+	{291, RIGHTS}, /* DATABASE_ACCESS_DENIED */
+	{497, RIGHTS}, /* ACCESS_DENIED */
+};
+
 struct failure_code {
 	int code, error;
 };
@@ -37,16 +58,26 @@ static const struct failure_code failure_codes[] = {
 	{286, -EAGAIN},	   /* UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE */
 };
 
+const char *failure_advice(int code)
+{
+	for (size_t i = 0; i < sizeof(failure_advices) / sizeof(*failure_advices); i++)
+		if (failure_advices[i].code == code)
+			return failure_advices[i].text;
+	return "";
+}
+
 int failure_of_code(int code)
 {
 	for (size_t i = 0; i < sizeof(failure_codes) / sizeof(*failure_codes); i++)
 		if (failure_codes[i].code == code)
 			return failure_codes[i].error;
-	return -EREMOTEIO;
+	return *failure_advice(code) ? -EACCES : -EREMOTEIO;
 }
 
 int failure_of_status(long status)
 {
+	if (status == 401 || status == 403)
+		return -EACCES;
 	if (status == 429 || status == 503)
 		return -EAGAIN;
 	return status == 500 || status == 502 || status == 504 ? -ETIMEDOUT : -EREMOTEIO;

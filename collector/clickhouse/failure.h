@@ -3,10 +3,12 @@
  * What a failed request means. A sender must know whether its rows can be in the table:
  *
  *	-EHOSTUNREACH	nothing was sent: the server can't be reached
+ *	-EKEYREJECTED	nothing was sent: the server's certificate is not to be trusted
  *	-ETIMEDOUT	outcome unknown: the connection broke, or the time ran out, after something
  *			was sent; or the server says itself that it does not know
  *	-EAGAIN		the server refused for now: it is busy, full, or without its coordinator
- *	-EREMOTEIO	the server refused, and would again: access, names, syntax
+ *	-EACCES		the server refuses who asks: password, rights
+ *	-EREMOTEIO	the server refused, and would again: names, syntax
  *
  * Even a refused INSERT into plain MergeTree can have written some of its blocks, if it had more
  * than one. So whoever sends again asks first (clickhouse_batch_find).
@@ -30,6 +32,9 @@ int failure_exception(const char *body, size_t length, char ret_text[FAILURE_TEX
 int failure_appended(const char *body, size_t length, char ret_text[FAILURE_TEXT]);
 /* Which of the errors above a code of ClickHouse is. */
 int failure_of_code(int code);
+/* What a person can do about a code, as the rest of a sentence: "; is ..."; "": nothing is known.
+ */
+const char *failure_advice(int code);
 /* Which of them an HTTP status without an exception is: a proxy between may have answered. */
 int failure_of_status(long status);
 /* Copies the first line of what a server sent, cut and safe to show. */

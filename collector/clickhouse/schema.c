@@ -115,7 +115,8 @@ static int schema_run(struct clickhouse *c, size_t server, struct buf *sql, cons
 			return seen;
 		r = clickhouse_query_outside(c, server, buf_text(sql), NULL, err);
 		code = clickhouse_code(c);
-		if (!r || r == -EHOSTUNREACH || r == -ECANCELED || r == -ENOMEM ||
+		if (!r || r == -EHOSTUNREACH || r == -EKEYREJECTED || r == -EACCES ||
+		    r == -ECANCELED || r == -ENOMEM ||
 		    (r == -ETIMEDOUT && !code)) /* a server that hangs is not asked 50 times */
 			return r;
 		if (!schema_has(c, server, table, column, &there, &unused) && there)

@@ -230,7 +230,7 @@ static int shards_ready(struct clickhouse *c, size_t server, struct err_text *er
 	if (!r && !s->ready)
 		r = schema_apply(c, server, schema_steps, schema_step_count, err);
 	s->ready = !r;
-	if (r == -EHOSTUNREACH)
+	if (r == -EHOSTUNREACH || r == -EKEYREJECTED)
 		s->avoid_until_ns = cancel_clock_ns() + AVOID_NS;
 	return r;
 }
@@ -261,23 +261,36 @@ static int shards_check(const struct clickhouse *c, size_t unreached, struct err
 	return 0;
 }
 
-/* Calls for each server. Those that can't be reached are counted, and the last one's sentence is
- * kept; another error ends it. */
+/* Servers that can't be used now, while others can. */
+struct shards_away {
+	size_t count;
+	int error; /* of one of them: of one whose certificate is refused, if there is one */
+	struct err_text why;
+};
+
+static void shards_note_away(struct shards_away *away, int error, const struct err_text *why)
+{
+	away->count++;
+	if (away->error == -EKEYREJECTED)
+		return;
+	away->error = error;
+	away->why = *why;
+}
+
+/* Calls for each server. Those that can't be reached are counted; another error ends it. */
 static int shards_each(struct clickhouse *c,
 		       int (*call)(struct clickhouse *c, size_t server, struct err_text *err),
-		       size_t *ret_unreached, struct err_text *ret_away, struct err_text *err)
+		       struct shards_away *away, struct err_text *err)
 {
-	*ret_unreached = 0;
+	away->count = 0;
 	for (size_t i = 0; i < c->url.count; i++) {
 		struct err_text why = {{0}};
 		int r = call(c, i, &why);
 
-		if (r == -EHOSTUNREACH) {
-			*ret_away = why;
-			++*ret_unreached;
-		} else if (r < 0) {
+		if (r == -EHOSTUNREACH || r == -EKEYREJECTED)
+			shards_note_away(away, r, &why);
+		else if (r < 0)
 			return err_set(err, r, "%s", why.text);
-		}
 	}
 	return 0;
 }
@@ -302,17 +315,16 @@ static bool shards_has_ready(const struct clickhouse *c)
 
 int clickhouse_prepare(struct clickhouse *client, struct err_text *err)
 {
-	struct err_text away = {{0}};
-	size_t unreached;
-	int r = shards_each(client, shards_identify_new, &unreached, &away, err);
+	struct shards_away away = {0};
+	int r = shards_each(client, shards_identify_new, &away, err);
 
 	if (!r && client->shards)
-		r = shards_check(client, unreached, err);
+		r = shards_check(client, away.count, err);
 	if (!r)
-		r = shards_each(client, shards_ready_known, &unreached, &away, err);
+		r = shards_each(client, shards_ready_known, &away, err);
 	if (r < 0)
 		return r;
-	return shards_has_ready(client) ? 0 : err_set(err, -EHOSTUNREACH, "%s", away.text);
+	return shards_has_ready(client) ? 0 : err_set(err, away.error, "%s", away.why.text);
 }
 
 size_t clickhouse_shards(const struct clickhouse *client)
@@ -344,7 +356,7 @@ struct shards_call {
  * already, if anything of it was sent. */
 static bool shards_may_go_on(const struct shards_call *call, int error)
 {
-	return error == -EHOSTUNREACH ||
+	return error == -EHOSTUNREACH || error == -EKEYREJECTED ||
 	       (!call->body && (error == -ETIMEDOUT || error == -EAGAIN || error == -EPROTO));
 }
 
@@ -357,7 +369,7 @@ static int shards_call_one(struct clickhouse *c, size_t server, const struct sha
 			      : clickhouse_query(c, server, call->sql, call->body, call->length,
 						 call->answer, err);
 
-	if (r == -EHOSTUNREACH || (r == -ETIMEDOUT && !c->code))
+	if (r == -EHOSTUNREACH || r == -EKEYREJECTED || (r == -ETIMEDOUT && !c->code))
 		s->avoid_until_ns = cancel_clock_ns() + AVOID_NS;
 	if (r == -EREMOTEIO && (c->code == UNKNOWN_TABLE || c->code == UNKNOWN_DATABASE))
 		s->ready = false; /* somebody removed it; it is made again */

@@ -31,6 +31,9 @@
 /* A server that hangs is given up. An INSERT of 16 MB takes it a second or two. */
 #define CONNECT_MS 5000
 #define ALL_MS	   30000
+/* Of share_check, which somebody waits for. */
+#define CHECK_CONNECT_MS 3000
+#define CHECK_ALL_MS	 10000
 
 DEFINE_CLEANUP(store_close, struct store *)
 
@@ -154,6 +157,21 @@ void share_stop(struct share *share)
 {
 	atomic_store(&share->stopped, true);
 	clickhouse_stop(share->client);
+}
+
+int share_check(struct share *share, struct err_text *err)
+{
+	int r;
+
+	clickhouse_set_patience(share->client, CHECK_CONNECT_MS, CHECK_ALL_MS);
+	r = clickhouse_prepare(share->client, err);
+	clickhouse_set_patience(share->client, CONNECT_MS, ALL_MS);
+	return r;
+}
+
+bool share_is_refused(int error)
+{
+	return error == -EACCES || error == -EKEYREJECTED || error == -EPROTO || error == -EINVAL;
 }
 
 /* ---- lanes ---- */

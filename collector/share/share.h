@@ -57,6 +57,12 @@ struct share_report {
  * sentence. */
 int share_new(const struct share_options *options, struct share **ret_share, struct err_text *err);
 void share_free(struct share *share);
+/* Asks the servers who they are, and makes the tables, as the first pass would, but waits 10 s at
+ * most for each answer. Returns 0, or a negative errno with a sentence. */
+int share_check(struct share *share, struct err_text *err);
+/* Whether an error is a mistake that stays until somebody mends it: who asks is refused, or the
+ * server's certificate is, or its tables are of another version. Not whether it can be reached. */
+bool share_is_refused(int error);
 /* Sends all that is due. Returns 0, also if some could not be sent (ret_report->waiting);
  * -ECANCELED; or another negative errno with a sentence: nothing could be sent. May be called
  * again. */

@@ -25,9 +25,11 @@ one=clickhouse://$host/heap
 tls=clickhouses://$(clickhouse_tls_host 1)/heap
 says "shards 1" "$tls?ca=$T/cert.pem" prepare
 says "shard 0" "$tls?ca=$T/cert.pem" insert 1 $A $DAY 10
-fails "unreachable 0" "$tls" prepare
-fails "certificate" "$tls" prepare
-fails "unreachable 0" "${tls/localhost/127.0.0.1}?ca=$T/cert.pem" prepare # the certificate is another's
+fails "untrusted 0" "$tls" prepare
+fails "certificate is not trusted" "$tls" prepare
+fails "ca=PATH in the URL" "$tls" prepare
+fails "untrusted 0" "$tls?ca=$T/none.pem" prepare
+fails "untrusted 0" "${tls/localhost/127.0.0.1}?ca=$T/cert.pem" prepare # the certificate is another's
 fails 0 "clickhouses://$host/heap" prepare                                # no TLS there
 
 # A kept connection dies with its server.

@@ -38,8 +38,8 @@ CLICKHOUSE_PASSWORD=hush/%41
 clickhouse_one
 host=$(clickhouse_hosts)
 one=clickhouse://default:hush%2F%2541@$host/heap
-fails "refused 193" "clickhouse://default:hush@$host/heap" prepare
-fails "refused 194" "clickhouse://$host/heap" prepare
+fails "denied 193" "clickhouse://default:hush@$host/heap" prepare
+fails "denied 194" "clickhouse://$host/heap" prepare
 HEAPCAST_CLICKHOUSE_PASSWORD=$CLICKHOUSE_PASSWORD says "shards 1" "clickhouse://$host/heap_0" prepare
 (umask 077 && echo "$CLICKHOUSE_PASSWORD" >password)
 says "shards 1" "clickhouse://$host/heap_0?password_file=$T/password" prepare

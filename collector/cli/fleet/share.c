@@ -120,6 +120,7 @@ static int share_run(struct command_call *call)
 	struct err_text err = {0};
 	struct told told = {0};
 	int r, status = EXIT_DONE;
+	bool began = false;
 
 	if (!o->store)
 		return command_usage_error(
@@ -137,8 +138,9 @@ static int share_run(struct command_call *call)
 		status = command_input_fault(call->command, r, &err);
 	while (!status || (share && o->every_ns)) {
 		status = share_once(call, share, &told);
-		if (!o->every_ns)
+		if (!o->every_ns || (!began && share_is_refused(told.error)))
 			break;
+		began = true;
 		nanosleep(&(struct timespec){(time_t)(o->every_ns / 1000000000u),
 					     (long)(o->every_ns % 1000000000u)},
 			  NULL);

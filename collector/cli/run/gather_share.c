@@ -64,9 +64,10 @@ static void tell_back(const struct gather_share *g, const struct share_report *r
 	if (g->quiet)
 		return;
 	program_printf(stdout,
-		       "all sums are in the shared store again, after %" PRIu64 " min (%" PRIu64
-		       " of %" PRIu64 " stream%s)\n",
-		       minutes_away(g), r->sums, r->streams, plural(r->streams));
+		       "all sums are in the shared store again, after %" PRIu64 " min: %" PRIu64
+		       " were sent, %" PRIu64 " stream%s up to date\n",
+		       minutes_away(g), r->sums, r->streams,
+		       r->streams == 1 ? " is" : "s are");
 	fflush(stdout);
 }
 
@@ -75,11 +76,13 @@ static bool is_due(const struct gather_share *g, int error)
 {
 	uint64_t passed = cancel_clock_ns() - g->told_ns;
 
-	return !g->away || passed >= AGAIN_NS || (error != g->told && passed >= MINUTE_NS);
+	return !g->away || passed >= AGAIN_NS ||
+	       (error != g->told && (passed >= MINUTE_NS || share_is_refused(error)));
 }
 
 /* Says that the data base is away, and that it is there again. A connection may break when a server
- * is started anew: one failed pass is not told. */
+ * is started anew: one failed pass is not told. That we are refused does not pass by itself: it is
+ * said at once. */
 static void tell_state(struct gather_share *g, int error, const struct share_report *r,
 		       const struct err_text *err)
 {
@@ -96,8 +99,8 @@ static void tell_state(struct gather_share *g, int error, const struct share_rep
 	}
 	if (!g->failed)
 		g->away_ns = cancel_clock_ns();
-	g->failed += error == -ETIMEDOUT ? FAILED_LEAST : 1;
 	error = error ? error : r->error;
+	g->failed += error == -ETIMEDOUT || share_is_refused(error) ? FAILED_LEAST : 1;
 	if (g->failed < FAILED_LEAST || !is_due(g, error))
 		return;
 	tell_away(g, r, why);
@@ -147,6 +150,24 @@ static void *share_thread(void *context)
 	return NULL;
 }
 
+/* A mistake is mended more easily by who starts the collector than by who reads its log. What may
+ * pass by itself is only said: recordings go on. */
+static int check_share(struct gather_share *g, struct err_text *err)
+{
+	const struct share_report nothing = {0};
+	struct err_text why = {0};
+	int r = share_check(g->share, &why);
+
+	if (share_is_refused(r))
+		return err_set(err, -EACCES, "--store: %s", err_get(&why, r));
+	if (r < 0) {
+		g->failed = FAILED_LEAST;
+		g->away_ns = cancel_clock_ns();
+		tell_state(g, r, &nothing, &why);
+	}
+	return 0;
+}
+
 static int open_share(struct gather_share *g, const struct gather_share_options *o,
 		      struct err_text *err)
 {
@@ -163,7 +184,7 @@ static int open_share(struct gather_share *g, const struct gather_share_options 
 						      .keep_days = (uint32_t)(o->keep_ns / DAY_NS),
 						      .address = o->address},
 			      &g->share, err);
-	return r;
+	return r ? r : check_share(g, err);
 }
 
 static void close_share(struct gather_share *g)

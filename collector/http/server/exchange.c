@@ -82,6 +82,7 @@ static int exchange_status_of(int error)
 	case -ENOTSUP: /* this build can't do that */
 		return 501;
 	case -EBUSY:
+	case -EKEYREJECTED:
 	case -EHOSTUNREACH: /* a server that we have to ask is away, or does not know for now */
 	case -ETIMEDOUT:
 	case -EAGAIN:

@@ -44,6 +44,8 @@ static int told(int r)
 			   : r == -ETIMEDOUT  ? "unknown"
 			   : r == -EAGAIN     ? "busy"
 			   : r == -EREMOTEIO  ? "refused"
+			   : r == -EACCES     ? "denied"
+			   : r == -EKEYREJECTED ? "untrusted"
 					      : strerrorname_np(-r);
 
 	if (r >= 0)

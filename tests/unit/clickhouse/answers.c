@@ -198,6 +198,11 @@ static void test_kinds(void **state)
 	assert_int_equal(failure_of_code(62), -EREMOTEIO);
 	assert_int_equal(failure_of_code(319), -ETIMEDOUT);
 	assert_int_equal(failure_of_code(252), -EAGAIN);
+	assert_int_equal(failure_of_code(193), -EACCES);
+	assert_non_null(strstr(failure_advice(516), "HEAPCAST_CLICKHOUSE_PASSWORD"));
+	assert_string_equal(failure_advice(252), "");
+	assert_string_equal(failure_advice(62), "");
+	assert_int_equal(failure_of_status(403), -EACCES);
 	assert_int_equal(failure_of_status(404), -EREMOTEIO);
 	assert_int_equal(failure_of_status(429), -EAGAIN);
 	assert_int_equal(failure_of_status(500), -ETIMEDOUT);
