@@ -352,12 +352,16 @@ static int request_broken(const struct request *r, CURLcode result, struct err_t
 			       why);
 	if (result == CURLE_WEIRD_SERVER_REPLY || result == CURLE_UNSUPPORTED_PROTOCOL)
 		return err_set(err, -EPROTO, "no ClickHouse server answers at %s: %s", host, why);
-	return err_set(
-		err, -ETIMEDOUT,
-		r->kind == REQUEST_ROWS
-			? "ClickHouse at %s: it is not known whether what was sent has arrived: %s"
-			: "ClickHouse at %s gave no answer (its port of HTTP is 8123): %s",
-		host, why);
+	if (r->kind == REQUEST_ROWS)
+		return err_set(
+			err, -ETIMEDOUT,
+			"ClickHouse at %s: it is not known whether what was sent has arrived: %s",
+			host, why);
+	if (result == CURLE_OPERATION_TIMEDOUT)
+		return err_set(err, -ETIMEDOUT, "ClickHouse at %s does not answer (%ld s)", host,
+			       (r->client->all_ms + 999) / 1000);
+	return err_set(err, -ETIMEDOUT,
+		       "ClickHouse at %s gave no answer (its port of HTTP is 8123): %s", host, why);
 }
 
 /* A proxy might repeat what it got. */

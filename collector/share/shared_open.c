@@ -22,6 +22,12 @@ int shared_url(const char *text, struct clickhouse_url *ret_url, struct err_text
 int shared_open(const char *text, const atomic_bool *cancelled, struct clickhouse **ret_client,
 		struct err_text *err)
 {
+	return shared_open_for(text, QUESTION_MS, cancelled, ret_client, err);
+}
+
+int shared_open_for(const char *text, uint64_t question_ms, const atomic_bool *cancelled,
+		    struct clickhouse **ret_client, struct err_text *err)
+{
 	cleanup(clickhouse_url_clear) struct clickhouse_url url;
 	struct clickhouse *client = NULL;
 	int r = shared_url(text, &url, err);
@@ -31,7 +37,8 @@ int shared_open(const char *text, const atomic_bool *cancelled, struct clickhous
 	if (!r) {
 		clickhouse_set_looking(client);
 		clickhouse_set_cancelled(client, cancelled);
-		clickhouse_set_patience(client, CONNECT_MS, QUESTION_MS);
+		clickhouse_set_patience(client, question_ms < CONNECT_MS ? question_ms : CONNECT_MS,
+					question_ms);
 		r = clickhouse_prepare(client, err);
 	}
 	if (r < 0) {

@@ -85,7 +85,7 @@ static int compare_write(struct asking *a)
 const struct route compare_route = {
 	.path = "/fleet",
 	.about = "what differs between boards and builds: what grows where, and since when",
-	.flags = ROUTE_TAKES_IT,
+	.flags = ROUTE_TAKES_IT | ROUTE_ASKS_SHARED,
 	.parameters = compare_parameters,
 	.takes_filter = takes_none,
 	.answer = &fleet_answer,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <uv.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -20,12 +21,29 @@
 
 DEFINE_CLEANUP(clickhouse_close, struct clickhouse *)
 
-static int find_place(struct exchange *x, struct shared_place *place, struct err_text *err)
+/* A failure that takes so long is kept, so that others who ask need not wait for it, too. */
+#define SLOW_NS 500000000u
+
+static int ask_place(const struct exchange *x, struct shared_place *place, struct err_text *err)
 {
 	cleanup(cleanup_clickhouse_close) struct clickhouse *client = NULL;
-	int r = shared_open(sources_shared(x->sources), &x->cancelled, &client, err);
+	int r = shared_open_for(sources_shared(x->sources), LOOK_UP_MS, &x->cancelled, &client,
+				err);
 
 	return r ? r : shared_place_find(client, x->id, place, err);
+}
+
+static int find_place(const struct exchange *x, struct shared_place *place, struct err_text *err)
+{
+	uint64_t begun_ns = uv_hrtime();
+	int r = sources_shared_failed(x->sources, err);
+
+	if (r)
+		return r;
+	r = ask_place(x, place, err);
+	if ((r == -ETIMEDOUT || r == -EHOSTUNREACH) && uv_hrtime() - begun_ns > SLOW_NS)
+		sources_shared_fail(x->sources, r, err);
+	return r;
 }
 
 static bool is_ours(const struct exchange *x, const struct shared_place *place)

@@ -126,7 +126,7 @@ const struct route shared_route = {
 	.path = "/shared",
 	.about = "the recordings of all collectors that share a data base (--store); without one, "
 		 "none",
-	.flags = ROUTE_ARRAY | ROUTE_TAKES_IT,
+	.flags = ROUTE_ARRAY | ROUTE_TAKES_IT | ROUTE_ASKS_SHARED,
 	.parameters = (const struct route_parameter[]){REQUEST_SELECT, {0}},
 	.takes_filter = takes_none,
 	.answer = &shared_answer,

@@ -207,7 +207,7 @@ const struct route shared_snapshots_route = {
 	.path = "/shared/snapshots",
 	.about = "the snapshots of all collectors that share a data base (--store); without one, "
 		 "none",
-	.flags = ROUTE_ARRAY,
+	.flags = ROUTE_ARRAY | ROUTE_ASKS_SHARED,
 	.answer = &snapshot_answer,
 	ROUTE_ASKS(struct told_snapshots, shared_snapshots_ask, told_snapshots_done),
 	.next = snapshots_next,

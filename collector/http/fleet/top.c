@@ -89,7 +89,7 @@ static int top_write(struct asking *a)
 const struct route fleet_top_route = {
 	.path = "/fleet/top",
 	.about = "what all boards together have in use at a minute, and who holds it",
-	.flags = ROUTE_TAKES_IT,
+	.flags = ROUTE_TAKES_IT | ROUTE_ASKS_SHARED,
 	.parameters = top_parameters,
 	.takes_filter = takes_none,
 	.answer = &fleet_top_answer,

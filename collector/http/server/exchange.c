@@ -12,8 +12,9 @@
 
 #include "base/ban.h"
 
-/* Number of steps that run at the same time. The pool has four threads by default; looking up
- * names, symbol files and old streams needs some of them, too. */
+/* Number of steps that run at the same time, and one more that asks the shared data base. The pool
+ * has four threads by default; looking up names, symbol files and old streams needs some of them,
+ * too. */
 #define RUNNING_MAX 2
 #define AGAIN_MS    20
 #define LOOK_MS	    50
@@ -167,8 +168,11 @@ static void step_returned(uv_work_t *work, int status)
 
 	(void)status;
 	free(job);
-	workers->running--;
-	if (x->runs_sql)
+	if (x->runs_beside)
+		workers->running_shared = false;
+	else
+		workers->running--;
+	if (x->runs_sql && !x->runs_beside)
 		workers->running_sql = false;
 	if (!x->connection || workers->closing) {
 		exchange_free(x);
@@ -211,7 +215,7 @@ static void wake_again(struct workers *workers)
 
 	if (workers->closing)
 		return;
-	if (workers->waiting && !workers->running)
+	if (workers->waiting && !workers->running && !workers->running_shared)
 		due = now + AGAIN_MS;
 	for (const struct exchange *x = workers->later; x; x = x->next)
 		due = x->due_ms < due ? x->due_ms : due;
@@ -219,15 +223,22 @@ static void wake_again(struct workers *workers)
 		uv_timer_start(&workers->again, run_later_ones, due > now ? due - now : 0, 0);
 }
 
-/* Returns the next exchange to run. A long SQL statement must not block all other questions, so
- * only one statement runs at a time. */
+/* A long SQL statement must not block all other questions, so only one statement runs at a time. */
+static bool may_run(const struct workers *workers, const struct exchange *x)
+{
+	if (x->asks_shared)
+		return !workers->running_shared;
+	return workers->running < RUNNING_MAX && !(x->runs_sql && workers->running_sql);
+}
+
+/* Returns the next exchange to run. */
 static struct exchange *next_to_run(const struct workers *workers)
 {
 	struct exchange *x = workers->waiting;
 
-	while (x && x->runs_sql && workers->running_sql)
+	while (x && !may_run(workers, x))
 		x = x->next;
-	return workers->running < RUNNING_MAX ? x : NULL;
+	return x;
 }
 
 /* Removes `x` from the list. Returns the place where the next exchange is now. */
@@ -248,6 +259,18 @@ static void leave_queue(struct workers *workers, const struct exchange *x)
 		workers->waiting_end = at;
 }
 
+static void begin_running(struct workers *workers, struct exchange *x)
+{
+	x->state = EXCHANGE_RUNNING;
+	x->runs_beside = x->asks_shared;
+	if (x->runs_beside) {
+		workers->running_shared = true;
+		return;
+	}
+	workers->running++;
+	workers->running_sql = workers->running_sql || x->runs_sql;
+}
+
 static void start_some(struct workers *workers)
 {
 	struct exchange *x;
@@ -260,9 +283,7 @@ static void start_some(struct workers *workers)
 		leave_queue(workers, x);
 		*job = (struct job){.workers = workers, .x = x};
 		job->work.data = job;
-		x->state = EXCHANGE_RUNNING;
-		workers->running++;
-		workers->running_sql = workers->running_sql || x->runs_sql;
+		begin_running(workers, x);
 		uv_queue_work(workers->loop, &job->work, run_step, step_returned);
 	}
 	wake_again(workers);
@@ -308,6 +329,7 @@ static void join_workers(struct workers *workers, struct exchange *x)
 	x->workers = workers;
 	x->begun_ms = uv_now(workers->loop);
 	x->runs_sql = runs_sql(x);
+	x->asks_shared = x->route.flags & ROUTE_ASKS_SHARED && sources_shared(x->sources);
 	x->next_of_all = workers->all;
 	workers->all = x;
 	if (!workers->closing && !uv_is_active((uv_handle_t *)&workers->looking))

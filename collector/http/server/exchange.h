@@ -78,21 +78,25 @@ struct exchange {
 	bool browser;	     /* the request says that a browser sent it */
 	char known_etag[32]; /* ETag of the browser's cached copy; "": no copy */
 	bool runs_sql;	     /* steps of these run one at a time */
+	bool asks_shared;    /* and of these, but none of the others waits for them. A step may set
+				it, and return -EAGAIN */
+	bool runs_beside;    /* the running step was started as one of these */
 	size_t body_left;    /* bytes of a POST body still to be received */
 	size_t sent;	     /* bytes of `out` already sent */
 	uint64_t body_bytes;
 };
 
 /* A queue in front of the thread pool. It limits queries to a part of the pool's threads, and SQL
- * statements, which may run long, to one at a time. */
+ * statements, which may run long, to one at a time. A question to the data base that collectors
+ * share waits for servers, which may hang: one at a time, in a thread beside those. */
 struct workers {
 	uv_loop_t *loop;
 	uv_timer_t again, looking;
 	struct exchange *waiting, **waiting_end;
 	struct exchange *later;
 	struct exchange *all; /* all submitted exchanges that are not freed yet */
-	unsigned running;
-	bool running_sql, closing;
+	unsigned running;     /* without the one that asks the shared data base */
+	bool running_sql, running_shared, closing;
 	void (*ready)(struct exchange *x); /* called on the loop after a step has returned */
 	void (*look)(struct exchange *x); /* called on the loop from time to time while a step runs:
 					     checks that the client is still connected */

@@ -97,6 +97,9 @@ enum route_flag {
 	ROUTE_RUNS_SQL = 64,	  /* runs SQL that the request contains */
 	ROUTE_NEEDS_TOKEN = 128,  /* even on loopback, like orders */
 	ROUTE_TELLS_RIGHTS = 256, /* tells the rights of the client */
+	ROUTE_ASKS_SHARED = 512,  /* asks the data base that collectors share, if there is one: one
+				     such step runs at a time, beside all others, because it may wait
+				     for long */
 };
 
 struct route {

@@ -179,6 +179,12 @@ static int routes_begin(struct exchange *x)
 	if (!(x->route.flags & ROUTE_OF_RECORDING) || x->route.flags & ROUTE_TAKES_IT)
 		return routes_answer(x);
 	r = sources_take(x->sources, x->id, &x->source, &x->find_ns, &x->err);
+	/* Others need not wait while another collector's recording is looked for. */
+	if (r == -ENOENT && !x->asks_shared && sources_shared(x->sources)) {
+		x->asks_shared = true;
+		x->again_ms = 1;
+		return -EAGAIN;
+	}
 	if (r == -ENOENT)
 		r = elsewhere_find(x);
 	if (r < 0) {

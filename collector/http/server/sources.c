@@ -91,6 +91,26 @@ const char *sources_shared(const struct sources *sources)
 	return sources->options.store;
 }
 
+void sources_shared_fail(struct sources *sources, int error, const struct err_text *why)
+{
+	pthread_mutex_lock(&sources->lock);
+	sources->shared.error = error;
+	sources->shared.at_ns = uv_hrtime();
+	sources->shared.why = *why;
+	pthread_mutex_unlock(&sources->lock);
+}
+
+int sources_shared_failed(struct sources *sources, struct err_text *err)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&sources->lock);
+	if (sources->shared.error && uv_hrtime() - sources->shared.at_ns < SHARED_AGAIN_NS)
+		r = err_set(err, sources->shared.error, "%s", sources->shared.why.text);
+	pthread_mutex_unlock(&sources->lock);
+	return r;
+}
+
 const struct site_rules *sources_rules(const struct sources *sources)
 {
 	return sources->options.rules;

@@ -14,6 +14,12 @@ struct sources {
 	unsigned watchers, imports;
 	pid_t dying[8]; /* killed processes still to be reaped; 0: a free slot */
 	struct fleet *fleet;
+	/* The last failure to look something up in the data base that collectors share. */
+	struct {
+		int error; /* 0: there was none */
+		uint64_t at_ns;
+		struct err_text why;
+	} shared;
 };
 
 /* The caller of the functions below holds the lock. */
