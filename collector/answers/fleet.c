@@ -24,6 +24,16 @@ static const char *const kinds[] = {
 	[FLEET_KINDS] = NULL,
 };
 
+#define ANSWER_OF struct fleet_left_out
+static const struct answer_field left_out_fields[] = {
+	ROW("host", host, NULL, ""),
+	ROW("streams", streams, NULL, "of the board, that are left out"),
+	ROW("why", why, NULL, "in a sentence: the clock was not set, or how far it is ahead"),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer fleet_left_out_answer = {"fleet_left_out", left_out_fields};
+
 #define ANSWER_OF struct fleet_board
 static const struct answer_field board_fields[] = {
 	ROW("host", host, NULL, ""),
@@ -96,6 +106,8 @@ static const struct answer_field report_fields[] = {
 	ROW("too_short", too_short, NULL, "boards with too few moments to tell growth"),
 	ROW("unread", unread, NULL, "streams that could not be read"),
 	ROW("unread_why", unread_why, NULL, "of the first of them", .when = IF_SET),
+	ROW_LIST("left_out", left_out.list, left_out.count, fleet_left_out_answer,
+		 "boards whose clocks are wrong, by host"),
 	ROW_LIST("findings", findings, finding_count, finding_answer, "strongest first"),
 	ROW_LIST("functions", functions, function_count, function_answer, "most growth first"),
 	{0},

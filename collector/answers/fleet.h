@@ -12,6 +12,8 @@ struct json;
  * the same. It is null if libcrypto is missing.
  */
 extern const struct answer fleet_answer;
+/* An element of "left_out" (fleet/clocks.h). */
+extern const struct answer fleet_left_out_answer;
 /* Writes the members into an object that the caller has opened. Returns 0 or -ENOMEM. */
 int json_fleet(struct json *json, const struct fleet_report *report);
 #define FLEET_DIGEST_TEXT 65

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "collector/answers/answer.h"
+#include "collector/answers/fleet.h"
 #include "collector/answers/json.h"
 
 #include "base/ban.h"
@@ -58,6 +59,8 @@ static const struct answer_field top_fields[] = {
 	ROW("streams", streams, NULL, "that were recorded at that moment"),
 	ROW("unread", unread, NULL, "streams that could not be read"),
 	ROW("unread_why", unread_why, NULL, "of the first of them", .when = IF_SET),
+	ROW_LIST("left_out", left_out.list, left_out.count, fleet_left_out_answer,
+		 "boards whose clocks are wrong, by host"),
 	ROW("bytes", bytes, "bytes", "in use on all boards"),
 	ROW("blocks", blocks, "blocks", "in use on all boards"),
 	ROW("backtraces", backtraces, NULL, "different ones that have something in use"),

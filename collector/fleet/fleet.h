@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/fleet/clocks.h"
+
 struct err_text;
 struct site_rules;
 
@@ -106,7 +108,8 @@ struct fleet_report {
 	/* Boards of one program; boards of the second largest build of one program. Only those with
 	 * enough moments to tell growth. */
 	uint64_t most_boards, most_of_build;
-	const char *unread_why; /* of the first of them; NULL: none */
+	const char *unread_why;	      /* of the first of them; NULL: none */
+	struct fleet_clocks left_out; /* boards whose clocks are wrong; by age, none is */
 	struct fleet_finding *findings;
 	size_t finding_count;
 	struct fleet_function *functions; /* most growth first */

@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/catalogue/store.h"
+#include "collector/fleet/clocks.h"
 #include "collector/fleet/source.h"
 
 #include "base/ban.h"
@@ -25,19 +27,6 @@ static const uint32_t step_seconds[] = {
 	12 * HOUR,   24 * HOUR,	 48 * HOUR,  120 * HOUR,  240 * HOUR};
 #define MINUTES_LEAST 8 /* of recording, below which steps are seconds */
 
-/* 2015: a clock that shows less was never set. */
-#define CLOCK_LEAST (1420070400ull * 1000000000)
-
-bool fleet_clock_is_set(uint64_t wall_ns)
-{
-	return wall_ns >= CLOCK_LEAST;
-}
-
-static bool has_clock(const struct fleet_matrix *m, const struct stream_summary *s)
-{
-	return m->by_age || fleet_clock_is_set(s->start_wall_ns);
-}
-
 static uint64_t stream_start_ns(const struct fleet_matrix *m, const struct stream_summary *s)
 {
 	return m->by_age ? 0 : s->start_wall_ns;
@@ -51,8 +40,6 @@ static void find_span(struct fleet_loading *l, uint64_t *ret_from, uint64_t *ret
 		uint64_t start = stream_start_ns(l->matrix, &l->streams[i]),
 			 end = start + l->streams[i].last_ns;
 
-		if (!has_clock(l->matrix, &l->streams[i]))
-			continue;
 		*ret_from = start < *ret_from ? start : *ret_from;
 		*ret_to = end > *ret_to ? end : *ret_to;
 	}
@@ -143,17 +130,6 @@ uint32_t fleet_stream_moments(const struct fleet_loading *l, const struct stream
 		moments[count++] = at - s->start_wall_ns;
 	}
 	return count;
-}
-
-int fleet_stream_check(const struct fleet_loading *l, const struct stream_summary *s,
-		       struct err_text *err)
-{
-	if (has_clock(l->matrix, s))
-		return 0;
-	return err_set(err, -EINVAL,
-		       "the clock of %.200s was not set when it began (--align start compares by "
-		       "age)",
-		       s->host);
 }
 
 /* By age a process is a board of its own, HOST/PID. */
@@ -248,6 +224,68 @@ int fleet_source_streams(const struct fleet_source *source, const char *select,
 	return *ret_count ? 0 : err_set(err, -ENODATA, "there are no such streams");
 }
 
+int fleet_source_now(const struct fleet_source *source, uint64_t *ret_ns, struct err_text *err)
+{
+	struct timespec now;
+
+	if (source->now)
+		return source->now(source->context, ret_ns, err);
+	clock_gettime(CLOCK_REALTIME, &now);
+	*ret_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return 0;
+}
+
+static void drop_wrong(struct fleet_loading *l, const bool *wrong)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		struct stream_summary s = l->streams[i];
+
+		if (wrong[i])
+			continue;
+		l->streams[i] = l->streams[kept];
+		l->streams[kept++] = s;
+	}
+	store_list_drop(l->streams, kept, l->count);
+	l->count = kept;
+}
+
+/* By age, it does not matter what clocks show. */
+static int leave_out(struct fleet_loading *l, const struct fleet_source *source,
+		     struct err_text *err)
+{
+	cleanup(cleanup_free) bool *wrong = calloc(l->count + 1, sizeof(*wrong));
+	uint64_t now;
+	int r = wrong ? 0 : -ENOMEM;
+
+	if (l->question->by_age)
+		return r;
+	if (!r)
+		r = fleet_source_now(source, &now, err);
+	if (!r)
+		r = fleet_clocks_judge(l->streams, l->count, now, wrong, &l->report->left_out);
+	if (!r)
+		drop_wrong(l, wrong);
+	for (uint64_t i = 0; !r && i < l->report->left_out.timeless; i++)
+		fleet_stream_unread(l, FLEET_TIMELESS " (--align start compares by age)");
+	return r;
+}
+
+static int say_no_data(const struct fleet_report *report, struct err_text *err)
+{
+	const struct fleet_clocks *clocks = &report->left_out;
+
+	if (!clocks->count)
+		return err_set(err, -ENODATA, "no stream has data at a moment%s%s",
+			       report->unread_why ? ": " : "",
+			       report->unread_why ? report->unread_why : "");
+	return err_set(err, -ENODATA,
+		       "no stream has data at a moment. Of %u board%s the clock is wrong: %s "
+		       "(--align start compares by age)",
+		       clocks->count, clocks->count == 1 ? "" : "s", clocks->list[0].why);
+}
+
 static int list_streams(struct fleet_loading *l, const struct fleet_source *source,
 			struct err_text *err)
 {
@@ -281,15 +319,17 @@ static int load_and_report(struct fleet_loading *l, const struct fleet_source *s
 	if (!r && source->reach)
 		r = source->reach(source->context, &l->reach_ns, err);
 	if (!r)
+		r = leave_out(l, source, err);
+	if (!r && !l->count)
+		return say_no_data(l->report, err);
+	if (!r)
 		r = choose_moments(l, source->minutes_only, err);
 	if (!r)
 		r = source->load(source->context, l, err);
 	if (r)
 		return r;
 	if (!l->report->streams)
-		return err_set(err, -ENODATA, "no stream has data at a moment%s%s",
-			       l->report->unread_why ? ": " : "",
-			       l->report->unread_why ? l->report->unread_why : "");
+		return say_no_data(l->report, err);
 	r = fleet_report_of(l->matrix, l->report);
 	return r ? err_set(err, r, "out of memory") : 0;
 }
@@ -319,6 +359,7 @@ void fleet_report_done(struct fleet_report *report)
 		free(report->findings[i].boards);
 	free(report->findings);
 	free(report->functions);
+	fleet_clocks_done(&report->left_out);
 	if (matrix)
 		fleet_matrix_done(matrix);
 	free(matrix);

@@ -196,11 +196,10 @@ static int load_stream(const struct fleet_recordings *from, struct fleet_loading
 {
 	uint64_t moments[FLEET_MOMENTS_MAX];
 	uint32_t first = 0, count = fleet_stream_moments(l, s, &first, moments);
-	int r = fleet_stream_check(l, s, err);
+	int r = -ENOENT;
 
-	if (r < 0 || !count)
-		return r;
-	r = -ENOENT;
+	if (!count)
+		return 0;
 	if (l->matrix->step_ns % MINUTE_NS == 0 && stream_sums_can_be_kept(s))
 		r = load_minutes(from, l, s, moments, first, count, false);
 	if (r == -EBADMSG)

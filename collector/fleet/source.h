@@ -31,6 +31,9 @@ struct fleet_source {
 	/* Returns the earliest moment, in ns since the epoch, at which it knows what was in use;
 	 * NULL: all of them. */
 	int (*reach)(void *context, uint64_t *ret_from_ns, struct err_text *err);
+	/* Returns the time, in ns since the epoch, by which it is judged whether boards' clocks are
+	 * ahead; NULL: that of this machine. */
+	int (*now)(void *context, uint64_t *ret_ns, struct err_text *err);
 	bool minutes_only; /* it knows what was in use at whole minutes of the clock */
 	/* Lists the streams that a selector chooses (NULL: all). The caller frees the list with
 	 * store_list_free. `ret_left_out`: how many streams could not be listed. */
@@ -60,9 +63,6 @@ uint32_t fleet_stream_moments(const struct fleet_loading *loading,
 /* Adds a stream that has data at these moments. Returns the number of its unit, or -ENOMEM. */
 int64_t fleet_stream_add(struct fleet_loading *loading, const struct stream_summary *stream,
 			 uint32_t first, uint32_t count);
-/* Returns 0, or -EINVAL with a sentence if the stream can't be placed in time. */
-int fleet_stream_check(const struct fleet_loading *loading, const struct stream_summary *stream,
-		       struct err_text *err);
 /* Counts a stream that could not be read, and keeps the first reason. */
 void fleet_stream_unread(struct fleet_loading *loading, const char *why);
 /* Reports progress. Returns 0, or -ECANCELED if the question was withdrawn. */
@@ -77,5 +77,5 @@ int fleet_loading_progress(const struct fleet_loading *loading, uint64_t done);
 int fleet_source_streams(const struct fleet_source *source, const char *select,
 			 struct stream_summary **ret_list, size_t *ret_count, size_t *ret_left_out,
 			 struct err_text *err);
-/* Returns false if a clock that shows this was never set. */
-bool fleet_clock_is_set(uint64_t wall_ns);
+/* Reads the time of the source, in ns since the epoch. */
+int fleet_source_now(const struct fleet_source *source, uint64_t *ret_ns, struct err_text *err);

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/fleet/clocks.h"
+
 struct err_text;
 struct fleet_source;
 struct site_rules;
@@ -49,7 +51,9 @@ struct fleet_top {
 	uint64_t streams;	/* that were recorded then */
 	uint64_t unread;	/* that could not be read */
 	const char *unread_why; /* of the first of them; NULL: none */
-	int64_t bytes, blocks;	/* of all */
+	/* Boards whose clocks are wrong. Where a minute is asked for, clocks may be ahead. */
+	struct fleet_clocks left_out;
+	int64_t bytes, blocks; /* of all */
 	uint64_t backtraces, groups;
 	struct fleet_top_row *rows; /* most bytes first */
 	size_t row_count;

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/catalogue/store.h"
+#include "collector/fleet/clocks.h"
 #include "collector/fleet/source.h"
 #include "collector/fleet/top_load.h"
 #include "collector/query/minutes.h"
@@ -64,16 +65,15 @@ static uint32_t last_minute(const struct fleet_top_loading *l)
 	return chosen;
 }
 
-/* Keeps the streams that fit. The list frees the others; their ids stay. */
-static int keep_streams(struct fleet_top_loading *l, bool (*fits)(const struct fleet_top_loading *l,
-								  const struct stream_summary *s))
+/* Drops streams. The list frees them; their ids stay. */
+static int drop_streams(struct fleet_top_loading *l, const bool *drop)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < l->count; i++) {
 		struct stream_summary s = l->streams[i];
 
-		if (!fits(l, &s)) {
+		if (drop[i]) {
 			if (array_reserve(&l->others, &l->others_capacity,
 					  (uint64_t)l->other_count + 1, sizeof(*l->others)) < 0)
 				return -ENOMEM;
@@ -88,51 +88,58 @@ static int keep_streams(struct fleet_top_loading *l, bool (*fits)(const struct f
 	return 0;
 }
 
-static bool has_clock(const struct fleet_top_loading *l, const struct stream_summary *s)
+/* Leaves out streams that can't be placed in time. */
+static int leave_out(struct fleet_top_loading *l, const struct fleet_source *source,
+		     struct err_text *err)
 {
-	(void)l;
-	return fleet_clock_is_set(s->start_wall_ns);
-}
+	cleanup(cleanup_free) bool *wrong = calloc(l->count + 1, sizeof(*wrong));
+	uint64_t now = 0;
+	int r = wrong ? 0 : -ENOMEM;
 
-static bool was_there(const struct fleet_top_loading *l, const struct stream_summary *s)
-{
-	return is_there(s, l->minute);
-}
-
-/* Counts the streams that can't be placed in time. */
-static int tell_clockless(struct fleet_top_loading *l)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < l->count; i++) {
-		struct err_text why = {0};
-
-		if (has_clock(l, &l->streams[i]))
-			continue;
-		err_set(&why, -EINVAL, "the clock of %.200s was not set when it began",
-			l->streams[i].host);
-		r = fleet_top_unread(l, why.text);
-	}
-	return r;
-}
-
-static int choose_minute(struct fleet_top_loading *l, struct err_text *err)
-{
-	int r = tell_clockless(l);
-
+	if (!r && !l->question->at_ns)
+		r = fleet_source_now(source, &now, err);
 	if (!r)
-		r = keep_streams(l, has_clock);
+		r = fleet_clocks_judge(l->streams, l->count, now, wrong, &l->top->left_out);
+	for (uint64_t i = 0; !r && i < l->top->left_out.timeless; i++)
+		r = fleet_top_unread(l, FLEET_TIMELESS);
+	return r ? r : drop_streams(l, wrong);
+}
+
+static int keep_minute(struct fleet_top_loading *l)
+{
+	cleanup(cleanup_free) bool *absent = calloc(l->count + 1, sizeof(*absent));
+
+	for (size_t i = 0; absent && i < l->count; i++)
+		absent[i] = !is_there(&l->streams[i], l->minute);
+	return absent ? drop_streams(l, absent) : -ENOMEM;
+}
+
+static int say_no_data(const struct fleet_top_loading *l, struct err_text *err)
+{
+	const struct fleet_clocks *clocks = &l->top->left_out;
+	const char *when = l->question->at_ns ? "that minute" : "the beginning of a minute";
+
+	if (!clocks->count)
+		return err_set(err, -ENODATA, "no stream was recorded at %s%s%s", when,
+			       l->top->unread ? ": " : "",
+			       l->top->unread ? l->top->unread_why : "");
+	return err_set(err, -ENODATA,
+		       "no stream was recorded at %s. Of %u board%s the clock is wrong: %s", when,
+		       clocks->count, clocks->count == 1 ? "" : "s", clocks->list[0].why);
+}
+
+static int choose_minute(struct fleet_top_loading *l, const struct fleet_source *source,
+			 struct err_text *err)
+{
+	int r = leave_out(l, source, err);
 
 	l->minute =
 		l->question->at_ns ? (uint32_t)(l->question->at_ns / MINUTE_NS) : last_minute(l);
 	l->top->at_ns = minute_start_ns(l->minute);
 	l->top->by = l->question->by;
 	if (!r)
-		r = keep_streams(l, was_there);
-	if (!r && !l->count)
-		return err_set(err, -ENODATA, "no stream was recorded at %s",
-			       l->question->at_ns ? "that minute" : "the beginning of a minute");
-	return r;
+		r = keep_minute(l);
+	return r || l->count ? r : say_no_data(l, err);
 }
 
 /* ---- the groups ---- */
@@ -301,7 +308,7 @@ static int load(struct fleet_top_loading *l, const struct fleet_source *source,
 	if (left_out)
 		l->top->unread_why = FLEET_LEFT_OUT;
 	if (!r)
-		r = choose_minute(l, err);
+		r = choose_minute(l, source, err);
 	if (r)
 		return r;
 	l->top->streams = l->count;
@@ -332,6 +339,7 @@ int fleet_top_ask(const struct fleet_source *source, const struct fleet_top_ques
 void fleet_top_done(struct fleet_top *top)
 {
 	free(top->rows);
+	fleet_clocks_done(&top->left_out);
 	if (top->owned)
 		intern_done(top->owned);
 	free(top->owned);

@@ -17,6 +17,23 @@
 #include "base/ban.h"
 
 #define TEXT_BYTES_MAX 4096
+#define SECOND_NS      1000000000u
+/* now() of the server that is asked, in seconds since the epoch. */
+#define SERVER_CLOCK "toUInt32(now())"
+
+int shared_clock(struct clickhouse *client, size_t shard, uint64_t *ret_ns, struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = 64};
+	struct reader r;
+	int e = clickhouse_ask(client, shard, "SELECT " SERVER_CLOCK " FORMAT RowBinary", &answer,
+			       err);
+
+	if (e < 0)
+		return e;
+	r = reader_of(answer.data, answer.length);
+	*ret_ns = (uint64_t)row_get_u32(&r) * SECOND_NS;
+	return reader_error(&r) ? err_set(err, -EBADMSG, "the shared store's clock is cut") : 0;
+}
 
 int collector_put(struct clickhouse *client, const struct shared_collector *c, struct err_text *err)
 {
@@ -85,6 +102,7 @@ static int read_collectors(const struct buf *answer, struct shared_collector **l
 		if (c->address && !collector_address_is_valid(c->address))
 			c->address[0] = '\0';
 		c->keep_days = row_get_u32(&r);
+		c->asked_ns = (uint64_t)row_get_u32(&r) * SECOND_NS;
 		if (!c->name || !c->address)
 			return -ENOMEM;
 	}
@@ -97,11 +115,10 @@ int shared_collectors(struct clickhouse *client, struct shared_collector **ret_l
 	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
 	struct shared_collector *list = NULL;
 	uint32_t count = 0;
-	int r = clickhouse_ask(
-		client, CLICKHOUSE_ANY_SHARD,
-		"SELECT collector, version, name, address, keep_days FROM collectors FINAL "
-		"ORDER BY collector FORMAT RowBinary",
-		&answer, err);
+	int r = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD,
+			       "SELECT collector, version, name, address, keep_days, " SERVER_CLOCK
+			       " FROM collectors FINAL ORDER BY collector FORMAT RowBinary",
+			       &answer, err);
 
 	if (!r)
 		r = read_collectors(&answer, &list, &count);
@@ -134,7 +151,8 @@ const struct shared_collector *shared_collector_find(const struct shared_collect
 	return NULL;
 }
 
-uint64_t shared_collector_away_since(const struct shared_collector *collector, uint64_t now_ns)
+uint64_t shared_collector_away_since(const struct shared_collector *c)
 {
-	return collector->seen_ns + COLLECTOR_AWAY_NS < now_ns ? collector->seen_ns : 0;
+	return c->seen_ns < c->asked_ns && c->asked_ns - c->seen_ns > COLLECTOR_AWAY_NS ? c->seen_ns
+											: 0;
 }

@@ -12,11 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "collector/catalogue/store.h"
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/shards.h"
+#include "collector/fleet/clocks.h"
 #include "collector/query/minutes.h"
 #include "collector/share/collectors.h"
 #include "collector/share/kept.h"
@@ -27,7 +29,10 @@
 
 #include "base/ban.h"
 
-#define DAY_NS 86400000000000u
+#define DAY_NS	86400000000000u
+#define HOUR_NS 3600000000000u
+/* Two clocks may differ by so much. */
+#define CLOCK_OFF_NS HOUR_NS
 /* A server that hangs is given up. An INSERT of 16 MB takes it a second or two. */
 #define CONNECT_MS 5000
 #define ALL_MS	   30000
@@ -44,8 +49,9 @@ struct share {
 	struct clickhouse *client;
 	uint64_t collector; /* our number, among those that share */
 	uint64_t version;
-	uint64_t sign_ns; /* when our row was written last */
-	uint32_t kept;	  /* the first day that is kept (kept.h) */
+	uint64_t sign_ns;	/* `seen_ns` of our row as we wrote it last; 0: not yet */
+	uint64_t sign_clock_ns; /* when that was (cancel_clock_ns) */
+	uint32_t kept;		/* the first day that is kept (kept.h) */
 	char *address;
 	struct lane *lanes; /* by shard */
 	size_t lane_count;
@@ -224,58 +230,98 @@ static uint64_t now_ns(void)
 }
 
 /* Others learn that we are there. Sums go on also where this fails. */
-static void give_sign(struct share *share)
+static void put_sign(struct share *share)
 {
+	size_t shard = share->collector % clickhouse_shards(share->client);
 	struct shared_collector self = {.number = share->collector,
 					.address = share->address,
 					.keep_days = share->options.keep_days};
 	char host[256] = "";
 
-	self.seen_ns = now_ns();
-	if (share->sign_ns && self.seen_ns - share->sign_ns < COLLECTOR_SIGN_NS)
+	if (shared_clock(share->client, shard, &self.seen_ns, NULL) < 0)
 		return;
 	gethostname(host, sizeof(host) - 1);
 	self.name = host;
-	if (!collector_put(share->client, &self, NULL))
-		share->sign_ns = self.seen_ns;
+	if (collector_put(share->client, &self, NULL) < 0)
+		return;
+	share->sign_ns = self.seen_ns;
+	share->sign_clock_ns = cancel_clock_ns();
 }
+
+static void give_sign(struct share *share)
+{
+	if (!share->sign_ns || cancel_clock_ns() - share->sign_clock_ns >= COLLECTOR_SIGN_NS)
+		put_sign(share);
+}
+
+/* ---- days ---- */
 
 /*
  * Of the collectors that are there, and that want days to be dropped, the one of the lowest number
  * does it, and the longest time counts. Returns how many days are kept; 0: none is to be dropped,
  * or by another one.
  */
-static uint32_t agreed_days(struct share *share, uint64_t now)
+static uint32_t agreed_days(const struct share *share, const struct shared_collector *list,
+			    size_t count)
 {
-	struct shared_collector *list = NULL;
-	size_t count = 0;
 	uint32_t days = share->options.keep_days;
 
-	if (!days || shared_collectors(share->client, &list, &count, NULL) < 0)
-		return 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!list[i].keep_days || list[i].seen_ns + COLLECTOR_AWAY_NS < now)
+		if (!list[i].keep_days || shared_collector_away_since(&list[i]))
 			continue;
 		if (list[i].number < share->collector)
 			days = 0;
 		if (days && list[i].keep_days > days)
 			days = list[i].keep_days;
 	}
-	shared_collectors_free(list, count);
 	return days;
 }
 
-/* Looks which days are kept, and drops the others where that is ours to do. */
-static int keep_days(struct share *share, struct err_text *err)
+/* What is dropped is gone, for all. So two clocks have to agree on which day it is. */
+static bool clocks_agree(uint64_t server_ns, struct err_text *ret_why)
 {
-	uint32_t today = (uint32_t)(now_ns() / DAY_NS), days, day;
+	uint64_t own_ns = now_ns(),
+		 off = own_ns > server_ns ? own_ns - server_ns : server_ns - own_ns;
+	char text[CLOCK_GAP_TEXT];
+
+	if (off <= CLOCK_OFF_NS)
+		return true;
+	err_set(ret_why, -EINVAL,
+		"no day is dropped from the shared store: the clock of this machine is %s %s that "
+		"of ClickHouse's server. Set the wrong one",
+		clock_gap_text(text, off), own_ns > server_ns ? "ahead of" : "behind");
+	return false;
+}
+
+/* Returns the first day that is to be kept; 0: none is to be dropped now. */
+static uint32_t first_kept_day(struct share *share, struct share_report *report)
+{
+	struct shared_collector *list = NULL;
+	uint32_t days, today;
+	size_t count = 0;
+
+	if (!share->options.keep_days ||
+	    shared_collectors(share->client, &list, &count, NULL) < 0 || !count) {
+		shared_collectors_free(list, count);
+		return 0;
+	}
+	today = (uint32_t)(list[0].asked_ns / DAY_NS);
+	days = clocks_agree(list[0].asked_ns, &report->undropped) ? agreed_days(share, list, count)
+								  : 0;
+	shared_collectors_free(list, count);
+	return days && days < today ? today - days : 0;
+}
+
+/* Looks which days are kept, and drops the others where that is ours to do. */
+static int keep_days(struct share *share, struct share_report *report, struct err_text *err)
+{
+	uint32_t day;
 	int r = kept_read(share->client, &share->kept, err);
 
 	if (r < 0)
 		return r;
-	days = agreed_days(share, now_ns());
-	day = today - days;
-	if (!days || day <= share->kept)
+	day = first_kept_day(share, report);
+	if (day <= share->kept)
 		return 0;
 	/* Where a shard is away, days stay until a later pass: others still get their sums. */
 	if (!kept_move(share->client, share->kept, day, NULL))
@@ -310,6 +356,13 @@ static void note_waiting(struct share_pass *p, const struct stream_summary *s,
 	keep_error(p->report, error, why);
 }
 
+/* Its days are in 1970, so they are before the first that is kept. */
+static void note_unset(struct share_pass *p, const struct stream_summary *s)
+{
+	if (!p->report->unset++)
+		err_set(&p->report->unset_why, -EINVAL, "the clock of %.200s was not set", s->host);
+}
+
 static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 {
 	struct share *share = p->share;
@@ -338,6 +391,8 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 		p->report->foreign++;
 		return 0;
 	}
+	if (share->kept && !fleet_clock_is_set(s->start_wall_ns))
+		note_unset(p, s);
 	mark->arrived = false;
 	r = lane->error ? 0 : stream_send(&sending, s, &err);
 	if (r == -ENOMEM || r == -ECANCELED)
@@ -462,7 +517,7 @@ int share_pass(struct share *share, struct share_report *ret_report, struct err_
 		note_all_waiting(&p, r, err_get(err, r));
 	if (!r) {
 		give_sign(share);
-		r = keep_days(share, err);
+		r = keep_days(share, ret_report, err);
 	}
 	if (!r)
 		r = pass_streams(&p);

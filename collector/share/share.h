@@ -47,10 +47,14 @@ struct share_report {
 	uint64_t sums;	  /* rows that were sent */
 	uint64_t unread;  /* streams that can't be read */
 	uint64_t foreign; /* streams that another collector sends: this folder and its are copies */
+	uint64_t unset; /* streams of which days can be dropped that are no days: the board's clock
+			   was not set */
 	uint64_t late_ns; /* how old the oldest complete minute is that waits; 0: none waits */
-	uint64_t waiting_bytes;		 /* of the recordings of what waits */
-	int error;			 /* why the first of them waits */
-	struct err_text why, unread_why; /* of the first of them; "": none */
+	uint64_t waiting_bytes; /* of the recordings of what waits */
+	int error;		/* why the first of them waits */
+	/* Of the first of them; "": none. */
+	struct err_text why, unread_why, unset_why;
+	struct err_text undropped; /* why no day is dropped; "": it need not be said */
 };
 
 /* Copies what the options point to, but for the symbols. Returns 0, or a negative errno with a

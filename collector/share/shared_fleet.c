@@ -25,6 +25,7 @@
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
 #include "collector/query/minutes.h"
+#include "collector/share/collectors.h"
 #include "collector/share/kept.h"
 #include "collector/share/shared_names.h"
 #include "collector/share/shared_streams.h"
@@ -237,12 +238,7 @@ static int add_stream(struct shared_loading *l, const struct stream_summary *s,
 {
 	uint64_t moments[FLEET_MOMENTS_MAX];
 	uint32_t first = 0, count = fleet_stream_moments(l->loading, s, &first, moments);
-	struct err_text why = {0};
 
-	if (fleet_stream_check(l->loading, s, &why) < 0) {
-		fleet_stream_unread(l->loading, why.text);
-		return 0;
-	}
 	return count ? add_rows(l, s, rows, row_count, first, count, moments) : 0;
 }
 
@@ -314,10 +310,16 @@ static int shared_reach(void *context, uint64_t *ret_from_ns, struct err_text *e
 	return r;
 }
 
+static int shared_now(void *context, uint64_t *ret_ns, struct err_text *err)
+{
+	return shared_clock(context, CLICKHOUSE_ANY_SHARD, ret_ns, err);
+}
+
 struct fleet_source fleet_source_shared(struct clickhouse *client)
 {
 	return (struct fleet_source){.context = client,
 				     .reach = shared_reach,
+				     .now = shared_now,
 				     .minutes_only = true,
 				     .list = shared_list,
 				     .load = shared_load,

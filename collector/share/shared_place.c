@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -74,18 +73,15 @@ static int find_collector(struct clickhouse *client, struct shared_place *place,
 {
 	const struct shared_collector *owner;
 	struct shared_collector *list = NULL;
-	struct timespec now;
 	size_t count = 0;
 	int r = shared_collectors(client, &list, &count, err);
 
 	if (r < 0)
 		return r;
-	clock_gettime(CLOCK_REALTIME, &now);
 	owner = shared_collector_find(list, count, place->collector);
 	place->name = strdup(owner ? owner->name : "");
 	place->address = strdup(owner ? owner->address : "");
-	place->away_since_ns =
-		owner ? shared_collector_away_since(owner, (uint64_t)now.tv_sec * 1000000000u) : 0;
+	place->away_since_ns = owner ? shared_collector_away_since(owner) : 0;
 	shared_collectors_free(list, count);
 	return place->name && place->address ? 0 : -ENOMEM;
 }

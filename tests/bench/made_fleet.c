@@ -2,11 +2,12 @@
  * Writes recordings of a made-up fleet into a data folder: boards gw-000, gw-001..., each with a
  * process of /opt/gateway/bin/gateway whose functions take and give back blocks every minute.
  *
- *	made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT [EVERY]]]]
+ *	made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT [EVERY [AHEAD [HOST]]]]]]
  *
  * PLANT: "board" plants a leak on one board from the middle on, in parse_header; "build" lets
  * cache_put grow on every board of the second half, which runs another build; "" plants nothing.
- * EVERY: only one minute of so many has events. All recordings end now.
+ * EVERY: only one minute of so many has events. All recordings end now, by clocks that are AHEAD by
+ * so many seconds. HOST: how the boards' names begin (gw).
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -29,7 +30,7 @@
 #define FUNCTIONS_MAX 4096
 
 struct made {
-	const char *folder, *plant;
+	const char *folder, *plant, *host;
 	unsigned boards, minutes, functions, every;
 	uint64_t end_wall_ns;
 	struct store *store;
@@ -165,7 +166,7 @@ static void make_board(const struct made *made, unsigned number)
 		abort();
 	b->made = made;
 	b->number = number;
-	snprintf(host, sizeof(host), "gw-%03u", number);
+	snprintf(host, sizeof(host), "%.20s-%03u", made->host, number);
 	process.executable = composer_text("/opt/gateway/bin/gateway");
 	process.host = host;
 	process.architecture = architecture;
@@ -194,13 +195,13 @@ static void make_board(const struct made *made, unsigned number)
 
 int main(int argc, char **argv)
 {
-	struct made made = {.functions = FUNCTIONS, .every = 1};
+	struct made made = {.functions = FUNCTIONS, .every = 1, .host = "gw"};
 	struct err_text err = {0};
 	struct timespec now;
 
 	if (argc < 4) {
 		fprintf(stderr, "usage: made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT "
-				"[EVERY]]]]\n");
+				"[EVERY [AHEAD [HOST]]]]]]\n");
 		return 2;
 	}
 	made.folder = argv[1];
@@ -213,10 +214,14 @@ int main(int argc, char **argv)
 		made.plant = argv[6];
 	if (argc > 7)
 		made.every = (unsigned)strtoul(argv[7], NULL, 10);
+	if (argc > 9)
+		made.host = argv[9];
 	if (!made.every || made.functions < 3 || made.functions > FUNCTIONS_MAX)
 		return 2;
 	clock_gettime(CLOCK_REALTIME, &now);
 	made.end_wall_ns = (uint64_t)now.tv_sec * 1000000000;
+	if (argc > 8)
+		made.end_wall_ns += (uint64_t)strtoll(argv[8], NULL, 10) * 1000000000;
 	if (store_open(made.folder, STORE_ADD, &made.store, &err) < 0) {
 		fprintf(stderr, "made-fleet: %s\n", err.text);
 		return 1;

@@ -75,6 +75,7 @@ wait_for 20 "the server" grep -q 18096 serve.out
 # Boards that differ, and one that can't be read.
 "$BUILD/tests/made-fleet" "$T/made" 40 60 16 3 build
 spoilt=("$T"/made/streams/*/)
+"$BUILD/tests/made-fleet" "$T/made" 1 60 16 3 "" 1 86400 ahead
 rm -rf "${spoilt[0]}/columns"
 printf 'nonsense' >"${spoilt[0]}/recording.heapcast"
 "$COLLECTOR" serve --http 127.0.0.1:18098 --data "$T/made" >made.out 2>made.err &

@@ -89,6 +89,7 @@ static void print_fleet(const struct fleet_report *r)
 		terminal_say(STYLE_YELLOW, 0,
 			     "%" PRIu64 " stream%s could not be read. The first: %s", r->unread,
 			     plural(r->unread), r->unread_why);
+	fleet_left_out_print(&r->left_out);
 	if (r->cut)
 		terminal_say(STYLE_YELLOW, 0,
 			     "There is older data; these are the last %u moments (a longer --step "
@@ -277,7 +278,7 @@ static int show(const struct command_call *call, const struct fleet_report *r)
 
 /* ---- --fail-if ---- */
 
-#define VALUES (FLEET_KINDS + 6)
+#define VALUES (FLEET_KINDS + 7)
 
 static void fleet_values(struct sql_named values[VALUES], const struct fleet_report *r)
 {
@@ -302,7 +303,8 @@ static void fleet_values(struct sql_named values[VALUES], const struct fleet_rep
 	values[FLEET_KINDS + 2] = (struct sql_named){"boards", (double)r->boards};
 	values[FLEET_KINDS + 3] = (struct sql_named){"too_short", (double)r->too_short};
 	values[FLEET_KINDS + 4] = (struct sql_named){"unread", (double)r->unread};
-	values[FLEET_KINDS + 5] = (struct sql_named){NULL, 0};
+	values[FLEET_KINDS + 5] = (struct sql_named){"left_out", (double)r->left_out.count};
+	values[FLEET_KINDS + 6] = (struct sql_named){NULL, 0};
 }
 
 static int fleet_judge(const struct command_call *call, const struct fleet_report *r)

@@ -5,9 +5,12 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "collector/catalogue/store.h"
 #include "collector/cli/progress.h"
+#include "collector/cli/terminal.h"
 #include "collector/clickhouse/client.h"
+#include "collector/fleet/clocks.h"
 #include "collector/fleet/source.h"
 #include "collector/query/query.h"
 #include "collector/share/shared_fleet.h"
@@ -18,6 +21,8 @@
 
 DEFINE_CLEANUP(store_close, struct store *)
 DEFINE_CLEANUP(site_rules_free, struct site_rules *)
+
+#define LEFT_OUT_SHOWN 5 /* boards */
 
 typedef int fleet_asker(const struct fleet_source *source, const struct fleet_options *o,
 			const struct site_rules *rules, void *ret, struct err_text *err);
@@ -32,6 +37,19 @@ const char *fleet_time_text(char out[32], uint64_t wall_ns)
 	    !strftime(out, 32, minutes ? "%Y-%m-%d %H:%M" : "%Y-%m-%d %H:%M:%S", &tm))
 		snprintf(out, 32, "?");
 	return out;
+}
+
+void fleet_left_out_print(const struct fleet_clocks *c)
+{
+	char streams[FORMAT_COUNTED];
+
+	for (uint32_t i = 0; i < c->count && i < LEFT_OUT_SHOWN; i++)
+		terminal_say(STYLE_YELLOW, 0, "%s left out: %s",
+			     format_counted(streams, c->list[i].streams, "stream"), c->list[i].why);
+	if (c->count > LEFT_OUT_SHOWN)
+		terminal_say(STYLE_YELLOW, 0,
+			     "%u more boards left out, whose clocks are wrong (--json names them)",
+			     c->count - LEFT_OUT_SHOWN);
 }
 
 void fleet_progress(void *context, uint64_t done, uint64_t of)

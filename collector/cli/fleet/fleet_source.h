@@ -6,6 +6,7 @@
 #include "collector/cli/command.h"
 
 struct err_text;
+struct fleet_clocks;
 struct fleet_source;
 struct site_rules;
 
@@ -29,3 +30,5 @@ int fleet_source_ask(const struct fleet_options *options,
 void fleet_progress(void *context, uint64_t done, uint64_t of);
 /* "2026-11-30 14:05", with seconds if it has any. Returns `out`. */
 const char *fleet_time_text(char out[32], uint64_t wall_ns);
+/* Says which boards' clocks are wrong. */
+void fleet_left_out_print(const struct fleet_clocks *clocks);

@@ -96,6 +96,7 @@ static void print_head(const struct fleet_top *t)
 	if (t->unread)
 		terminal_say(STYLE_YELLOW, 0, "%s could not be read. The first: %s",
 			     format_counted(streams, t->unread, "stream"), t->unread_why);
+	fleet_left_out_print(&t->left_out);
 }
 
 /* The second line of a row: where the call site is, or which backtrace it is. */

@@ -70,6 +70,14 @@ static void tell_report(struct command_call *call, const struct share_report *r,
 			     " stream%s another collector sends already: this folder and "
 			     "its hold the same recordings",
 			     r->foreign, plural(r->foreign));
+	if (r->unset)
+		command_note(call->command,
+			     "%" PRIu64
+			     " stream%s count as recorded in 1970, and are not kept in the shared "
+			     "store (--store-keep). The first: %s",
+			     r->unset, plural(r->unset), r->unset_why.text);
+	if (*r->undropped.text)
+		command_note(call->command, "%s", r->undropped.text);
 	if (r->waiting && r->error != told->error)
 		command_note(call->command, "%" PRIu64 " stream%s could not be sent yet: %s",
 			     r->waiting, plural(r->waiting), r->why.text);

@@ -109,13 +109,28 @@ static void tell_state(struct gather_share *g, int error, const struct share_rep
 	g->told_ns = cancel_clock_ns();
 }
 
+/* Says what is the matter with clocks, when it begins. */
+static void tell_clocks(struct gather_share *g, const struct share_report *r)
+{
+	if (*r->undropped.text && !g->undropped)
+		program_printf(stderr, "collector gather: %s\n", r->undropped.text);
+	g->undropped = *r->undropped.text;
+	if (r->unset > g->unset)
+		program_printf(stderr,
+			       "collector gather: %" PRIu64
+			       " stream%s count as recorded in 1970, and are not kept in the "
+			       "shared store (--store-keep). The first: %s\n",
+			       r->unset, plural(r->unset), r->unset_why.text);
+	g->unset = r->unset > g->unset ? r->unset : g->unset;
+}
+
 /* Waits for the next pass. Returns false if the collector ends. */
 static bool wait_for_pass(struct gather_share *g)
 {
 	struct timespec until;
 	bool goes_on;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PASS_SECONDS;
 	pthread_mutex_lock(&g->lock);
 	while (!g->stopping && pthread_cond_timedwait(&g->wake, &g->lock, &until) != ETIMEDOUT) {
@@ -132,6 +147,7 @@ static void share_some(struct gather_share *g)
 	int r = share_pass(g->share, &report, &err);
 
 	tell_state(g, r, &report, &err);
+	tell_clocks(g, &report);
 }
 
 static void *share_thread(void *context)
@@ -195,6 +211,17 @@ static void close_share(struct gather_share *g)
 	*g = (struct gather_share){0};
 }
 
+/* The clock of the day may be set while a pass is waited for. */
+static void init_wake(struct gather_share *g)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&g->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
+
 int gather_share_start(struct gather_share *g, const struct gather_share_options *options,
 		       struct err_text *err)
 {
@@ -209,7 +236,7 @@ int gather_share_start(struct gather_share *g, const struct gather_share_options
 		return r;
 	}
 	pthread_mutex_init(&g->lock, NULL);
-	pthread_cond_init(&g->wake, NULL);
+	init_wake(g);
 	r = -pthread_create(&g->thread, NULL, share_thread, g);
 	g->started = !r;
 	if (r < 0)

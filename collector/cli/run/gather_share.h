@@ -23,6 +23,8 @@ struct gather_share {
 	bool away;		   /* it was said that sums wait */
 	int told;		   /* for which error */
 	uint64_t away_ns, told_ns; /* since when, and when it was said last (cancel_clock_ns) */
+	bool undropped;		   /* it was said that no day is dropped */
+	uint64_t unset;		   /* streams of which it was said that they are not kept */
 };
 
 struct gather_share_options {

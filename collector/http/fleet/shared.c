@@ -1,7 +1,6 @@
 /* GET /shared: the streams of all collectors that share a data base. */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "collector/catalogue/store.h"
 #include "collector/clickhouse/client.h"
@@ -69,7 +68,7 @@ struct told_shared {
 	uint64_t *owners;
 	struct shared_collector *collectors;
 	size_t count, collector_count, at;
-	uint64_t now_ns, self; /* our number, 0: none */
+	uint64_t self; /* our number, 0: none */
 };
 
 static void told_shared_done(void *result)
@@ -85,7 +84,6 @@ static int shared_ask(struct asking *a)
 {
 	struct told_shared *t = a->result;
 	struct clickhouse *client = NULL;
-	struct timespec now;
 	int r;
 
 	if (!sources_shared(a->x->sources))
@@ -98,8 +96,6 @@ static int shared_ask(struct asking *a)
 		r = shared_collectors(client, &t->collectors, &t->collector_count, &a->x->err);
 	clickhouse_close(client);
 	t->self = sources_data(a->x->sources) ? share_number_read(sources_data(a->x->sources)) : 0;
-	clock_gettime(CLOCK_REALTIME, &now);
-	t->now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	return r == -EINVAL ? asking_fault(a, "select", r) : r;
 }
 
@@ -117,7 +113,7 @@ static int shared_next(struct asking *a)
 		line.collector = owner->name;
 		line.address = owner->address;
 		line.is_here = owner->number == t->self;
-		line.away_since_ns = shared_collector_away_since(owner, t->now_ns);
+		line.away_since_ns = shared_collector_away_since(owner);
 	}
 	return asking_element(a, &shared_answer, &line);
 }

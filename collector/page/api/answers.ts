@@ -243,10 +243,20 @@ export interface FleetReport {
 	unread: number;
 	/** Of the first of them. */
 	unread_why?: string;
+	/** Boards whose clocks are wrong, by host. */
+	left_out: FleetLeftOut[];
 	/** Strongest first. */
 	findings: FleetFinding[];
 	/** Most growth first. */
 	functions: FleetFunction[];
+}
+
+export interface FleetLeftOut {
+	host: string;
+	/** Of the board, that are left out. */
+	streams: number;
+	/** In a sentence: the clock was not set, or how far it is ahead. */
+	why: string;
 }
 
 export interface FleetFinding {
@@ -319,6 +329,8 @@ export interface FleetTop {
 	unread: number;
 	/** Of the first of them. */
 	unread_why?: string;
+	/** Boards whose clocks are wrong, by host. */
+	left_out: FleetLeftOut[];
 	/** In use on all boards (bytes). */
 	bytes: number;
 	/** In use on all boards (blocks). */

@@ -1,6 +1,6 @@
 // What differs between the boards and the builds: what grows where, and since when.
 import { useState } from 'preact/hooks';
-import type { FleetComparison, FleetFinding, FleetFunction } from '../api/answers';
+import type { FleetComparison, FleetFinding, FleetFunction, FleetLeftOut } from '../api/answers';
 import { changed, go, type Address } from '../base/address';
 import { useAnswer } from '../base/ask';
 import { count, duration, size, when } from '../base/format';
@@ -124,6 +124,17 @@ function Functions(props: { list: FleetFunction[]; total: number }) {
 	);
 }
 
+const BOARDS_NAMED = 5;
+
+/* Why boards are left out, as the collector says it. */
+function leftOut(boards: FleetLeftOut[]) {
+	const whys = boards.slice(0, BOARDS_NAMED).map((b) => b.why);
+	const more = boards.length - whys.length;
+
+	if (more > 0) whys.push(`${count(more)} more boards whose clocks are wrong`);
+	return whys.join('; ');
+}
+
 function Report(props: { answer: FleetComparison; address: Address }) {
 	const { report: r, sha256 } = props.answer;
 	if (!r.boards)
@@ -141,6 +152,7 @@ function Report(props: { answer: FleetComparison; address: Address }) {
 				{moment(r.from_ns, r.by_age)} to {moment(r.to_ns, r.by_age)}.
 				{r.too_short > 0 && ` ${count(r.too_short)} boards are too short to tell growth.`}
 				{r.unread > 0 && ` ${count(r.unread)} streams could not be read: ${r.unread_why}`}
+				{r.left_out.length > 0 && ` Left out: ${leftOut(r.left_out)}.`}
 			</p>
 			{r.findings.length === 0 ? (
 				<Notice title="Nothing stands out.">
