@@ -66,8 +66,7 @@ static void tell_back(const struct gather_share *g, const struct share_report *r
 	program_printf(stdout,
 		       "all sums are in the shared store again, after %" PRIu64 " min: %" PRIu64
 		       " were sent, %" PRIu64 " stream%s up to date\n",
-		       minutes_away(g), r->sums, r->streams,
-		       r->streams == 1 ? " is" : "s are");
+		       minutes_away(g), r->sums, r->streams, r->streams == 1 ? " is" : "s are");
 	fflush(stdout);
 }
 

@@ -110,6 +110,8 @@ static inline void receive_frames(struct receive *r, struct store *store, struct
 	receive_must(at == (next ? r->b->ends[next - 2] : 0), "it does not go on behind a frame");
 	receive_must(fd >= 0 && scan_init(&scan, fd, at, NULL) == 0, "frames");
 	while (scan_next(&scan, r->b->file.length, &item) == 1) {
+		const struct retention tight = {.keep_ns = 1, .keep_bytes = 1};
+
 		receive_must(stream_writer_append(w, r->b->file.data + item.offset, item.length,
 						  item.batch, NULL) == 0,
 			     "a frame was not taken");
@@ -119,7 +121,7 @@ static inline void receive_frames(struct receive *r, struct store *store, struct
 			receive_must(stream_writer_derive(w, NULL) >= 0, "derive");
 		/* It is being written: never too old or too large. */
 		if (test_random(r->random) % 16 == 0)
-			receive_must(store_retain(store, 1, 1, NULL, NULL, NULL) == 0, "retain");
+			receive_must(store_retain(store, &tight, NULL) == 0, "retain");
 	}
 	receive_sync(w);
 	receive_must(stream_writer_finish(w, NULL) == 0, "finish");
