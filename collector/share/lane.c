@@ -11,6 +11,7 @@
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/shards.h"
 #include "collector/clickhouse/upkeep.h"
+#include "collector/share/caught_up.h"
 #include "collector/share/columns.h"
 
 #include "base/ban.h"
@@ -18,6 +19,8 @@
 /* For how long a part that was tried can be sent again though the replica that is asked may lack
  * it: a replicated table stores none of its last 10,000 blocks twice (clickhouse/schema.c). */
 #define REMEMBERED_NS 300000000000u
+/* How often a replica to which others write, too, is asked for a part. */
+#define ASKED_MOST 5
 
 int lane_init(struct lane *lane, struct clickhouse *client, const char *folder, uint32_t shard,
 	      struct err_text *err)
@@ -43,25 +46,61 @@ void lane_done(struct lane *lane)
 	*lane = (struct lane){0};
 }
 
-/* Tells whether a part that was sent before has arrived. */
-static int part_arrived(const struct lane *lane, const struct shipment_part *part,
-			bool *ret_arrived, struct err_text *err)
+/* Whether a replica that lacks rows may be told them again: it would not store them twice. */
+static bool is_remembered(const struct shipment_part *part)
 {
-	struct clickhouse_batch_found found = {0};
-	int r = clickhouse_batch_find(lane->client, lane->shard, part->batch, part->day, &found,
+	return part->tried_ns && cancel_clock_ns() - part->tried_ns < REMEMBERED_NS;
+}
+
+static int find_part(const struct lane *lane, const struct shipment_part *part,
+		     struct clickhouse_batch_found *ret_found, struct err_text *err)
+{
+	int r = clickhouse_batch_find(lane->client, lane->shard, part->batch, part->day, ret_found,
 				      err);
 
-	/* One INSERT of one partition arrives as a whole. */
-	*ret_arrived = !r && found.rows;
-	if (!r && found.running)
-		return err_set(err, -EAGAIN,
-			       "ClickHouse still works on what was sent before (shard %u)",
-			       lane->shard + 1);
-	if (!r && !found.rows && found.behind &&
-	    (!part->tried_ns || cancel_clock_ns() - part->tried_ns > REMEMBERED_NS))
-		return err_set(err, -EAGAIN,
-			       "a replica of shard %u has not caught up with the others yet",
-			       lane->shard + 1);
+	return !r && ret_found->running
+		       ? err_set(err, -EAGAIN,
+				 "ClickHouse still works on what was sent before (shard %u)",
+				 lane->shard + 1)
+		       : r;
+}
+
+/* Asks whether a part that was tried has arrived. One INSERT of one partition arrives as a whole.
+ * What certainly has not counts as not tried. */
+static int ask_part(const struct lane *lane, struct shipment_part *part, struct err_text *err)
+{
+	struct clickhouse_batch_found found = {0};
+	bool remembered = is_remembered(part);
+	int r = find_part(lane, part, &found, err);
+
+	for (unsigned i = 1; !r && !found.rows && found.behind && !remembered; i++) {
+		r = i < ASKED_MOST ? caught_up(lane->client, lane->shard, err)
+				   : err_set(err, -EAGAIN,
+					     "a replica of shard %u has not caught up "
+					     "with the others yet",
+					     lane->shard + 1);
+		if (!r)
+			r = find_part(lane, part, &found, err);
+	}
+	if (r < 0)
+		return r;
+	part->arrived = found.rows;
+	part->tried = part->arrived || found.behind;
+	return 0;
+}
+
+/* All are asked for before any is sent: a replica that has just got something has not taken note of
+ * it yet, and would have to be waited for. */
+static int ask_parts(const struct lane *lane, struct err_text *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < lane->shipment.count; i++) {
+		struct shipment_part *part = &lane->shipment.parts[i];
+
+		if (part->kind == SHIPMENT_SUMS && part->tried && !part->arrived)
+			r = ask_part(lane, part, err);
+	}
 	return r;
 }
 
@@ -77,12 +116,10 @@ static const struct {
 static int send_part(struct lane *lane, struct shipment_part *part, struct err_text *err)
 {
 	bool sums = part->kind == SHIPMENT_SUMS;
-	int r = sums && part->tried && !part->arrived
-			? part_arrived(lane, part, &part->arrived, err)
-			: 0;
+	int r;
 
-	if (r < 0 || part->arrived)
-		return r;
+	if (part->arrived)
+		return 0;
 	part->tried_ns = part->tried ? part->tried_ns : cancel_clock_ns();
 	part->tried = true;
 	clickhouse_set_batch(lane->client, sums ? part->batch : 0);
@@ -127,6 +164,8 @@ static int lane_try(struct lane *lane, struct err_text *err)
 		lane->shipment.known = lane->known;
 	if (!r && !lane->on_its_way && lane->shipment.count)
 		r = shipment_write(&lane->shipment, lane->path, err);
+	if (!r)
+		r = ask_parts(lane, err);
 	for (enum shipment_kind kind = 0; !r && kind < SHIPMENT_KINDS; kind++) {
 		r = send_kind(lane, kind, err);
 		lane->on_its_way |= r < 0;
@@ -167,6 +206,9 @@ static int lane_check(struct lane *lane, uint64_t collector, struct err_text *er
 			? marks_there(lane->client, lane->shard, collector, &there, err)
 			: 0;
 
+	/* The first rows of all are asked for: nothing else tells whether they are still there. */
+	for (uint32_t i = 0; !known && i < lane->shipment.count; i++)
+		lane->shipment.parts[i].arrived = false;
 	if (r < 0 || there)
 		return r;
 	unlink(lane->path);

@@ -381,6 +381,8 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 
 	if (!mark)
 		return -ENOMEM;
+	if (share->kept && !fleet_clock_is_set(s->start_wall_ns))
+		note_unset(p, s);
 	if (!stream_is_due(s, mark, share->kept)) {
 		p->report->streams++;
 		return 0;
@@ -391,8 +393,6 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 		p->report->foreign++;
 		return 0;
 	}
-	if (share->kept && !fleet_clock_is_set(s->start_wall_ns))
-		note_unset(p, s);
 	mark->arrived = false;
 	r = lane->error ? 0 : stream_send(&sending, s, &err);
 	if (r == -ENOMEM || r == -ECANCELED)

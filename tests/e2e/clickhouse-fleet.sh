@@ -1,6 +1,7 @@
 #!/bin/bash
 # Sums that collectors share, in a real ClickHouse: comparisons of a fleet from there are those of the recordings, byte for byte; also
 # after the server, and whoever sends, were killed again and again while sums were sent: nothing is missing, and nothing there twice.
+# ctest: TIMEOUT 600
 full=${HEAPCAST_TEST_FULL:-} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-clickhouse.sh"

@@ -143,7 +143,8 @@ echo "== what is there"
 # Of the twins' recordings, the one that was to be shared is no larger.
 twin=$(du -sb "$T/shared/streams/"* | sort -n | tail -n 1 | cut -f1) other=$(bytes_in "$T"/alone/streams/*)
 echo "the twins' recordings: $twin bytes, and $other of the one that is not shared"
-for stream in $(ls "$T/shared/streams"); do
+for stream in "$T"/shared/streams/*; do
+	stream=${stream##*/}
 	"$COLLECTOR" ledger --data "$T/shared" --json "$stream" >"$T/ledger.json" || fail "$stream: $(cat "$T/ledger.json")"
 	jq -e '.lost == 0 and .adds_up' "$T/ledger.json" >/dev/null || fail "$stream has lost something: $(cat "$T/ledger.json")"
 	jq -r "\"$stream \" + (.stored_allocations + .stored_reallocations | tostring)" "$T/ledger.json"

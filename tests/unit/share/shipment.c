@@ -61,14 +61,17 @@ static void test_file(void **state)
 	(void)state;
 	assert_int_equal(shipment_read(path, &back, &err), -ENOENT);
 	fill(&s);
+	s.known = true;
 	assert_int_equal(shipment_write(&s, path, &err), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_int_equal(shipment_read(path, &back, &err), 0);
 	assert_int_equal(back.count, s.count);
 	assert_int_equal(back.rows, s.rows);
+	assert_true(back.known);
 	for (uint32_t i = 0; i < s.count; i++) {
 		assert_int_equal(back.parts[i].kind, s.parts[i].kind);
+		assert_true(back.parts[i].tried && !back.parts[i].arrived);
 		assert_int_equal(back.parts[i].shard, s.parts[i].shard);
 		assert_int_equal(back.parts[i].day, s.parts[i].day);
 		assert_int_equal(back.parts[i].batch, s.parts[i].batch);
