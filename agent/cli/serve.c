@@ -231,14 +231,14 @@ static void serve_finished(void *context, const struct session_report *r)
 			  r->path, strerror(-r->file_error), (unsigned long long)r->saved,
 			  (unsigned long long)(r->ledger.delivered - r->saved));
 	else if (r->given_up)
-		log_error("no collector came for pid %d and no file could be written: %llu events "
+		log_error("no collector %s pid %d and no file could be written: %llu events "
 			  "are lost",
-			  (int)r->target->pid,
+			  *r->taken_by ? "took the end of" : "came for", (int)r->target->pid,
 			  (unsigned long long)(r->ledger.delivered - r->saved));
 	else if (r->lingered)
-		log_warn("no collector came for pid %d; what was left is in %s%s",
-			 (int)r->target->pid, r->path,
-			 r->rest ? ": 'collector import' adds it to what one has" : "");
+		log_warn("no collector %s pid %d; what was left is in %s%s",
+			 *r->taken_by ? "took the end of" : "came for", (int)r->target->pid,
+			 r->path, r->rest ? ": 'collector import' adds it to what one has" : "");
 	if (r->no_place)
 		log_warn("pid %d: %llu events of threads without a place in the ring: raise "
 			 "--memory-limit",

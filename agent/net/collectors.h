@@ -34,8 +34,9 @@ struct collector {
 	uint8_t id[STREAM_ID_SIZE];
 	char address[COLLECTOR_ADDRESS]; /* numeric, without a port */
 	char name[COLLECTOR_NAME_MAX];	 /* for users: "control socket (10.0.0.5)"; printable */
-	uint32_t links;			 /* connections; 0: the collector is away */
-	uint64_t left_ns;		 /* CLOCK_MONOTONIC: away since */
+	bool full; /* it has said that its disk takes nothing, and has acknowledged nothing since */
+	uint32_t links;	  /* connections; 0: the collector is away */
+	uint64_t left_ns; /* CLOCK_MONOTONIC: away since */
 };
 
 struct collectors {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/ban.h"
@@ -40,55 +39,7 @@ void link_socket(int fd, size_t buffer)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
 }
 
-/* ---- the order of the addresses ---- */
-
-/* Every agent hashes in the same way, so that its order is the same after each start. */
-static const struct hash_key order_key = {{0x6865617063617374, 0x636f6c6c6563746f}};
-
-static bool numeric(const struct sockaddr_storage *at, char host[NI_MAXHOST], char port[NI_MAXSERV])
-{
-	return !getnameinfo((const struct sockaddr *)at, sizeof(*at), host, NI_MAXHOST, port,
-			    port ? NI_MAXSERV : 0, NI_NUMERICHOST | NI_NUMERICSERV);
-}
-
-/* Returns the length of "HOST PORT", 0 if there is none. */
-static size_t address_text(const struct sockaddr_storage *at, char out[DIAL_NAME])
-{
-	char host[NI_MAXHOST], port[NI_MAXSERV];
-	int n = numeric(at, host, port) ? snprintf(out, DIAL_NAME, "%s %s", host, port) : 0;
-
-	return n > 0 && n < DIAL_NAME ? (size_t)n : 0;
-}
-
-static uint64_t weight_of(uint64_t agent, const struct sockaddr_storage *at)
-{
-	char address[DIAL_NAME], text[DIAL_NAME + 24];
-	int n = address_text(at, address) ? snprintf(text, sizeof(text), "%016llx %s",
-						     (unsigned long long)agent, address)
-					  : 0;
-
-	return hash_bytes(&order_key, text, (size_t)n);
-}
-
-static int by_weight(const void *a, const void *b)
-{
-	const struct dial_address *x = a, *y = b;
-
-	return (x->weight < y->weight) - (x->weight > y->weight);
-}
-
-unsigned dialer_order(uint64_t agent, struct dial_address *addresses, unsigned count)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < count; i++)
-		addresses[i].weight = weight_of(agent, &addresses[i].at);
-	qsort(addresses, count, sizeof(*addresses), by_weight);
-	for (unsigned i = 0; i < count; i++)
-		if (!kept || addresses[i].weight != addresses[kept - 1].weight)
-			addresses[kept++] = addresses[i];
-	return kept;
-}
+/* ---- the addresses ---- */
 
 /* Adds the addresses of the item that was looked up. */
 static void keep_addresses(struct dialer *d, const struct addrinfo *list)
@@ -103,13 +54,17 @@ static void keep_addresses(struct dialer *d, const struct addrinfo *list)
 
 static void use_addresses(struct dialer *d)
 {
-	d->addresses = dialer_order(d->agent, d->fresh, d->fresh_count);
+	unsigned count = dial_addresses_order(d->agent, d->fresh, d->fresh_count);
+
+	dial_addresses_keep(d->fresh, count, d->address, d->addresses);
+	d->addresses = count;
+	d->resorted = false;
 	memcpy(d->address, d->fresh, d->addresses * sizeof(*d->fresh));
 	d->next = 0;
 	for (unsigned i = 0; *d->preferred && i < d->addresses; i++) {
 		char text[DIAL_NAME];
 
-		if (address_text(&d->address[i].at, text) && !strcmp(text, d->preferred))
+		if (dial_address_text(&d->address[i].at, text) && !strcmp(text, d->preferred))
 			d->next = i;
 	}
 	*d->preferred = '\0';
@@ -118,7 +73,7 @@ static void use_addresses(struct dialer *d)
 bool dialer_at(const struct dialer *d, char out[DIAL_NAME])
 {
 	return d->link->greeted && !link_free(d->link) && dialer_chooses(d) &&
-	       address_text(&d->address[d->current].at, out);
+	       dial_address_text(&d->address[d->current].at, out);
 }
 
 void dialer_prefer(struct dialer *d, const char *address)
@@ -135,10 +90,10 @@ bool dialer_knows(const struct dialer *d, const struct sockaddr_storage *from)
 {
 	char host[NI_MAXHOST], own[NI_MAXHOST];
 
-	if (!numeric(from, host, NULL))
+	if (!dial_address_numeric(from, host, NULL))
 		return false;
 	for (unsigned i = 0; i < d->addresses; i++)
-		if (numeric(&d->address[i].at, own, NULL) && !strcmp(own, host))
+		if (dial_address_numeric(&d->address[i].at, own, NULL) && !strcmp(own, host))
 			return true;
 	return false;
 }
@@ -178,6 +133,23 @@ static void name_of(const struct dialer *d, char *out, size_t size)
 	snprintf(out, size, strchr(d->host, ':') ? "[%s]:%s" : "%s:%s", d->host, d->port);
 }
 
+/* ---- collectors that are put off ---- */
+
+bool dialer_leave(struct dialer *d)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < d->addresses; i++)
+		any |= i != d->current && !d->address[i].off;
+	if (!any || !d->link->greeted)
+		return false;
+	dial_address_put_off(&d->address[d->current]);
+	link_close(d->link);
+	d->up = d->resorted = false;
+	d->held = d->next = d->mute = 0;
+	return true;
+}
+
 /* ---- attempts ---- */
 
 static void poll_closed(uv_handle_t *handle)
@@ -203,6 +175,7 @@ static void attempt_failed(struct dialer *d, int error, bool last)
 
 static void dial_failed(struct dialer *d, int error)
 {
+	dial_address_unanswered(&d->address[d->current]);
 	attempt_failed(d, error, d->next >= d->addresses);
 }
 
@@ -272,6 +245,26 @@ static void attempt(struct dialer *d, unsigned index)
 	uv_poll_start(&d->poll, UV_WRITABLE, connected);
 }
 
+/* Dials the next one, first those that are not full, then one that is. Returns false behind the
+ * last. */
+static bool attempt_next(struct dialer *d)
+{
+	unsigned last;
+
+	while (d->next < d->addresses && d->address[d->next].full)
+		d->next++;
+	if (d->next < d->addresses) {
+		attempt(d, d->next++);
+		return true;
+	}
+	last = dial_addresses_least(d->address, d->addresses);
+	if (d->resorted || last == d->addresses)
+		return false;
+	d->resorted = true;
+	attempt(d, last);
+	return true;
+}
+
 static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *list);
 
 static void look_up(struct dialer *d)
@@ -304,7 +297,7 @@ static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *lis
 		look_up(d);
 	} else if (d->fresh_count) {
 		use_addresses(d);
-		attempt(d, d->next++);
+		attempt_next(d);
 	}
 }
 
@@ -348,7 +341,7 @@ static void looked(uv_poll_t *poll, int status, int events)
 		return;
 	log_info("a collector that comes before %s is there again: going back to it", d->host);
 	link_close(d->link);
-	d->up = false;
+	d->up = d->resorted = false;
 	d->held = 0;
 	d->next = 0;
 }
@@ -358,6 +351,10 @@ static void look_home(struct dialer *d)
 {
 	if (d->home_at >= d->current)
 		d->home_at = 0;
+	if (d->address[d->home_at].full) {
+		d->home_at++;
+		return;
+	}
 	d->home_fd = connecting(d, &d->address[d->home_at++].at);
 	if (d->home_fd < 0) {
 		d->home_fd = -1;
@@ -396,14 +393,43 @@ void dialer_rest(struct dialer *d, bool idle)
 
 /* ---- the ticks ---- */
 
+/* A collector that is sent something acknowledges it a second later. Over a slow network that takes
+ * as long as the bytes do; while they arrive, it is not mute. */
+static void listen_for_acks(struct dialer *d)
+{
+	struct link *l = d->link;
+	uint64_t queued, arrived = link_io_arrived(&l->io, &queued);
+	bool flows = queued && arrived != d->arrived, acks = l->acks && l->acks != d->acks;
+
+	d->arrived = arrived;
+	d->acks = l->acks;
+	if (acks)
+		dial_address_put_on(&d->address[d->current]);
+	if (acks || flows || !link_owes(l))
+		d->mute = 0;
+	else if (++d->mute >= DIAL_MUTE && dialer_leave(d))
+		log_warn("the collector at %s has acknowledged nothing for %u s; trying the next "
+			 "one",
+			 l->peer, DIAL_MUTE);
+}
+
+static void greeted(struct dialer *d)
+{
+	if (!d->up && !d->current)
+		d->home_wait = DIAL_HOME;
+	if (!d->up && !d->address[d->current].full)
+		d->address[d->current].off = 0;
+	d->up = true;
+}
+
 /* The link is in use. */
 static void watch(struct dialer *d)
 {
 	if (d->link->greeted) {
-		if (!d->up && !d->current)
-			d->home_wait = DIAL_HOME;
-		d->up = true;
+		greeted(d);
 		turn_homewards(d);
+		if (d->up && dialer_chooses(d))
+			listen_for_acks(d);
 		return;
 	}
 	/* One that takes connections and says nothing: it hangs. */
@@ -411,6 +437,7 @@ static void watch(struct dialer *d)
 		log_warn("the collector at %s took the connection and says nothing; trying the "
 			 "next one",
 			 d->link->peer);
+		dial_address_unanswered(&d->address[d->current]);
 		link_close(d->link);
 	}
 }
@@ -425,6 +452,7 @@ static void dial_next(struct dialer *d)
 	if (d->held) {
 		if (!--d->held) {
 			d->next = 0;
+			d->resorted = false;
 			d->left = d->current;
 		}
 		attempt(d, d->current);
@@ -437,10 +465,8 @@ static void dial_next(struct dialer *d)
 		attempt(d, d->current);
 		return;
 	}
-	if (d->next < d->addresses) {
-		attempt(d, d->next++);
+	if (attempt_next(d))
 		return;
-	}
 	d->fresh_count = 0;
 	if (use_item(d, 0))
 		look_up(d);
@@ -450,6 +476,7 @@ static void dial(uv_timer_t *timer)
 {
 	struct dialer *d = timer->data;
 
+	dial_addresses_tick(d->address, d->addresses);
 	if (d->fd >= 0 && ++d->waited >= DIAL_TRIES) {
 		abandon(d);
 		return;
@@ -485,7 +512,8 @@ int dialer_turn(struct dialer *d, const char *list, uint16_t port)
 	if (*d->list)
 		link_close(d->link);
 	d->outdated = d->resolving;
-	d->said = d->up = false;
+	d->said = d->up = d->resorted = false;
+	d->mute = 0;
 	d->addresses = d->next = d->current = d->held = d->home_at = 0;
 	d->left = DIAL_ADDRESSES;
 	d->home_wait = d->home_due = DIAL_HOME;

@@ -15,6 +15,11 @@
  *                            v
  *                          each DIAL_HOME ticks: is a better one there? then hang up, from the top
  *
+ * A collector that is there and takes nothing counts as away, too: it says that its disk is full
+ * (dialer_leave), or acknowledges nothing for DIAL_MUTE ticks. It is put off: dialled after all
+ * others, and not left for another one that is off as well. The second time that lasts twice as
+ * long. So an agent whose collectors are all full stays where it is, as with one.
+ *
  * An agent moves while it records only if it must: moving splits the stream in two (session_parts.c
  * says what happens then). So it goes home when no stream is under way. Owner: the main loop.
  */
@@ -23,23 +28,17 @@
 #include <sys/socket.h>
 #include <uv.h>
 
+#include "agent/net/dial_address.h"
 #include "agent/net/link.h"
 #include "agent/net/pending_peers.h"
 
-#define DIAL_ADDRESSES 16 /* of all names together; more are left out */
-#define DIAL_LIST      1024
-#define DIAL_NAME      128 /* bytes of "HOST PORT", numeric */
+#define DIAL_LIST 1024
 /* Ticks of a second. A collector that is restarted is back sooner than DIAL_HELD. */
 #define DIAL_HELD      10 /* a collector that was connected is waited for */
 #define DIAL_HELLO     10 /* one that took the connection says hello within this time */
+#define DIAL_MUTE      10 /* one that was sent something acknowledges it within this time */
 #define DIAL_HOME      30 /* between two looks for a better one; doubled after each that failed */
 #define DIAL_HOME_MOST 960
-
-struct dial_address {
-	struct sockaddr_storage at;
-	uint64_t weight;
-	uint32_t item; /* the offset of its name in the list */
-};
 
 struct dialer {
 	uv_loop_t *loop;
@@ -65,7 +64,11 @@ struct dialer {
 	unsigned left; /* that was waited for in vain: not to be dialled first; else behind the last
 			*/
 	unsigned silent; /* ticks without a hello */
-	bool up;	 /* the collector has said hello */
+	unsigned mute;	 /* ticks without an acknowledgement, of a collector that owes one */
+	uint32_t acks;	 /* link->acks, and bytes that had arrived, a tick ago */
+	uint64_t arrived;
+	bool resorted; /* none but full ones are left, and one of them was dialled */
+	bool up;       /* the collector has said hello */
 	bool resolving;
 	bool outdated; /* the list has changed: ignore the result of the running look-up */
 	bool open;
@@ -89,9 +92,6 @@ int dialer_open(struct dialer *dialer, uv_loop_t *loop, struct pending_peers *pe
 /* Closes the connection and dials these collectors from now on; "": none. Returns 0 or a negative
  * errno. */
 int dialer_turn(struct dialer *dialer, const char *list, uint16_t port);
-/* Puts the addresses into this agent's order, and leaves out those that come twice. Returns how
- * many are left. */
-unsigned dialer_order(uint64_t agent, struct dial_address *addresses, unsigned count);
 /* Says whether the agent has anything to send. If not, it may change the collector. */
 void dialer_rest(struct dialer *dialer, bool idle);
 /* Writes the address of the collector that has said hello, and returns true, if there are several
@@ -100,6 +100,9 @@ bool dialer_at(const struct dialer *dialer, char out[DIAL_NAME]);
 /* Begins with this address, as dialer_at gave it, if it is one of the collectors'. Call it after
  * dialer_open. */
 void dialer_prefer(struct dialer *dialer, const char *address);
+/* The collector takes nothing. Returns true if another one is dialled; false if none is better:
+ * then the link stays. */
+bool dialer_leave(struct dialer *dialer);
 /* Ends the wait for a collector that was connected: what is recorded has no room any more. */
 void dialer_hurry(struct dialer *dialer);
 /* Returns true if there is more than one address to choose from. */

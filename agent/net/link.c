@@ -159,6 +159,7 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 	upto = l->host->subscribed(l->host->context, l, s, sub->next - 1);
 	if (upto >= sub->next)
 		take_over(sub, s, upto);
+	sub->from = sub->next - 1;
 	log_info("link to %s: sends stream of pid %d from batch %llu on", l->peer,
 		 (int)s->target.pid, (unsigned long long)sub->next);
 }
@@ -172,13 +173,35 @@ static void acknowledge(struct link *l, const Heapcast__Ack *ack)
 		orphans_acknowledged(l->host->orphans, link_number(l), ack->stream.data,
 				     ack->incarnation, ack->number);
 	if (find_slot(l, &ack->stream, &slot) < 0 ||
-	    ack->incarnation != l->host->stream[slot]->incarnation)
+	    ack->incarnation != l->host->stream[slot]->incarnation) {
+		l->acks++; /* of what an earlier agent has left */
 		return;
+	}
 	sub = &l->subscription[slot];
 	if (!sub->active || ack->number >= sub->next || ack->number <= sub->acked)
 		return; /* it was never sent to this collector, or is not new */
 	sub->acked = ack->number;
+	l->acks += ack->number > sub->from;
 	l->host->acknowledged(l->host->context, l, l->host->stream[slot], ack->number);
+}
+
+bool link_owes(const struct link *l)
+{
+	for (uint32_t i = 0; i < l->host->streams; i++) {
+		const struct subscription *sub = &l->subscription[i];
+		struct stream *s = l->host->stream[i];
+		bool owes;
+
+		if (!sub->active)
+			continue;
+		pthread_mutex_lock(&s->lock);
+		owes = s->state != STREAM_FREE &&
+		       (sub->acked > sub->from ? sub->acked : sub->from) + 1 < s->spool.next;
+		pthread_mutex_unlock(&s->lock);
+		if (owes)
+			return true;
+	}
+	return orphans_owed(l->host->orphans, link_number(l));
 }
 
 static int link_greet(struct link *l, const Heapcast__Hello *hello)
@@ -239,6 +262,8 @@ static int obey(struct link *l, const uint8_t *message, size_t length)
 			  order->control) &&
 	    l->host->ordered)
 		l->host->ordered(l->host->context);
+	if (order->refusal && l->host->refused)
+		l->host->refused(l->host->context, l, (int)order->refusal);
 	if (order->file && l->host->files)
 		symbol_files_ask(l->host->files, l, order->file);
 	return 0;

@@ -60,6 +60,8 @@ struct link_host {
 	 * to it. */
 	void (*acknowledged)(void *context, const struct link *link, const struct stream *stream,
 			     uint64_t number);
+	/* Called when the collector says that its disk takes nothing more (enum DiskRefusal). */
+	void (*refused)(void *context, const struct link *link, int refusal);
 	void (*closed)(void *context, struct link *link);
 	enum order_policy orders; /* which orders of collectors are obeyed */
 	/* Called when an order was obeyed: the open batches must be sent now. */
@@ -75,6 +77,7 @@ struct subscription {
 	uint64_t next; /* number of the next batch to send */
 	size_t sent;   /* bytes of that batch that were sent */
 	uint64_t acked;
+	uint64_t from;	   /* last batch that the collector needs no acknowledgement for */
 	uint64_t since_ns; /* CLOCK_MONOTONIC of the subscription */
 };
 
@@ -89,6 +92,7 @@ struct link {
 	uint32_t who;  /* the collector's index, from host->welcomed */
 	uint32_t told; /* host->generation of the last list */
 	uint32_t turn;
+	uint32_t acks; /* acknowledgements of something new */
 	uint8_t *in;
 	size_t in_size, in_length;
 	uint8_t *out;
@@ -114,6 +118,8 @@ void link_pump(struct link *link);
 /* Closes the connection. The link becomes free later, when the event loop has released its
  * handle. */
 void link_close(struct link *link);
+/* Returns true if the collector has asked for batches that it has not acknowledged. */
+bool link_owes(const struct link *link);
 /* Drops the subscription to the old stream of a slot that has a new stream. */
 void link_forget(struct link *link, uint32_t slot);
 static inline bool link_free(const struct link *link)

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -39,6 +41,24 @@ bool link_io_waits(const struct link_io *io)
 	return length > 0;
 }
 
+static ssize_t put(struct link_io *io, const void *data, size_t length)
+{
+	ssize_t n = link_io_bytes_of(send(io->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT));
+
+	io->sent += n > 0 ? (uint64_t)n : 0;
+	return n;
+}
+
+uint64_t link_io_arrived(const struct link_io *io, uint64_t *ret_queued)
+{
+	int queued = 0;
+
+	if (ioctl(io->fd, SIOCOUTQ, &queued) < 0)
+		queued = 0;
+	*ret_queued = (uint64_t)queued;
+	return io->sent - *ret_queued;
+}
+
 int link_io_flush(struct link_io *io)
 {
 	size_t length = 0;
@@ -49,7 +69,7 @@ int link_io_flush(struct link_io *io)
 
 		if (!length)
 			return 0;
-		n = link_io_bytes_of(send(io->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT));
+		n = put(io, data, length);
 		if (n > 0)
 			secure_sent(io->session, (size_t)n);
 	}
@@ -118,7 +138,7 @@ ssize_t link_io_send(struct link_io *io, const void *data, size_t length)
 	int r;
 
 	if (!io->session)
-		return link_io_bytes_of(send(io->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT));
+		return put(io, data, length);
 	r = link_io_flush(io);
 	if (r)
 		return r < 0 ? r : 0;
@@ -134,6 +154,7 @@ ssize_t link_io_send_file(struct link_io *io, int fd, off_t offset, size_t lengt
 
 	if (!io->session) {
 		n = sendfile(io->fd, fd, &offset, length);
+		io->sent += n > 0 ? (uint64_t)n : 0;
 		return n ? link_io_bytes_of(n) : -EIO;
 	}
 	n = link_io_flush(io);

@@ -23,6 +23,7 @@ struct link_io {
 	int fd;				/* -1: none */
 	struct secure_session *session; /* NULL: no TLS */
 	size_t raw_at, raw_length;
+	uint64_t sent; /* bytes that the socket has taken */
 	uint8_t raw[LINK_RAW];
 };
 
@@ -44,6 +45,8 @@ ssize_t link_io_receive(struct link_io *io, void *data, size_t size, bool fresh,
 			struct err_text *err);
 /* Returns true if data that link_io_send has taken still waits to be sent. */
 bool link_io_waits(const struct link_io *io);
+/* Returns how many bytes the other side has received; *ret_queued: those that are on the way. */
+uint64_t link_io_arrived(const struct link_io *io, uint64_t *ret_queued);
 /* Sends waiting data. Returns 1 if some still waits, 0 if none does, or a negative errno. */
 int link_io_flush(struct link_io *io);
 /* Ends the TLS session and closes the socket. */

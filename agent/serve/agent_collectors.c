@@ -5,6 +5,7 @@
 
 #include "agent/serve/agent.h"
 #include "base/log.h"
+#include "heapcast.pb-c.h"
 #include "base/ban.h"
 
 /* longest time since a collector last acknowledged something new */
@@ -269,7 +270,30 @@ static uint64_t subscribed(void *context, const struct link *link, const struct 
 static void acknowledged(void *context, const struct link *link, const struct stream *stream,
 			 uint64_t number)
 {
-	take_upto(session_with(context, stream), link->who, number);
+	struct session *s = session_with(context, stream);
+	struct collector *c = &s->agent->collectors.at[link->who];
+
+	take_upto(s, link->who, number);
+	if (!c->full || number <= link->subscription[s->slot].from)
+		return;
+	c->full = false;
+	log_info("the collector at %s stores again what it gets", link->peer);
+}
+
+/* The collector has told its own user why. One that stays the only one says it on each link. */
+static void refused(void *context, const struct link *link, int refusal)
+{
+	struct agent *a = context;
+	struct collector *c = &a->collectors.at[link->who];
+	bool moves = link == a->dialer.link && dialer_leave(&a->dialer);
+
+	if (moves || !c->full)
+		log_warn("the collector at %s %s; %s", link->peer,
+			 refusal == HEAPCAST__DISK_REFUSAL__DISK_REFUSAL_NO_ROOM
+				 ? "has no room on its disk"
+				 : "can't write to its disk",
+			 moves ? "trying the next one" : "what is recorded waits here");
+	c->full = true;
 }
 
 static void link_closed(void *context, struct link *link)
@@ -286,6 +310,7 @@ void agent_serve_collectors(struct agent *a)
 	a->host.welcomed = welcomed;
 	a->host.subscribed = subscribed;
 	a->host.acknowledged = acknowledged;
+	a->host.refused = refused;
 	a->host.closed = link_closed;
 }
 

@@ -133,6 +133,15 @@ void orphans_acknowledged(struct orphans *os, uint32_t link, const uint8_t *id,
 	}
 }
 
+bool orphans_owed(const struct orphans *os, uint32_t link)
+{
+	for (uint32_t i = 0; i < os->count; i++)
+		if (os->orphan[i].segments && !os->orphan[i].acked_ns &&
+		    orphans_reader(os, link, i)->active)
+			return true;
+	return false;
+}
+
 void orphans_forget(struct orphans *os, uint32_t link)
 {
 	for (uint32_t i = 0; i < os->count; i++)

@@ -99,6 +99,8 @@ int orphans_find(const struct orphans *orphans, uint32_t link, uint32_t index,
  * sent to it count as acknowledged. */
 void orphans_acknowledged(struct orphans *orphans, uint32_t link, const uint8_t *id,
 			  uint32_t incarnation, uint64_t number);
+/* Returns true if the collector has asked for orphans that nobody has acknowledged. */
+bool orphans_owed(const struct orphans *orphans, uint32_t link);
 /* Resets the link's progress: the connection has ended, or another one takes its place. */
 void orphans_forget(struct orphans *orphans, uint32_t link);
 /* Returns true if any was not delivered, or was a moment ago. */

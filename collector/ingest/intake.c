@@ -316,7 +316,7 @@ void intake_states(struct link *link, const Heapcast__Link *list)
 
 static bool disk_refuses(int r)
 {
-	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS || r == -EFBIG;
+	return disk_has_no_room(r) || r == -EIO || r == -EROFS;
 }
 
 int intake_frame(struct link *link, const uint8_t *frame, size_t length,
@@ -336,10 +336,12 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 	r = stream_writer_append(s->writer, frame, length, batch, err);
 	if (disk_refuses(r)) {
 		disk_refused(link->ingest, REFUSED_APPEND, err_get(err, r));
+		order_refusal(link, r);
 		return 1;
 	}
 	if (r < 0)
 		return r;
+	link->told_refusal = false;
 	disk_accepted(link->ingest, REFUSED_APPEND);
 	if (r == 0) {
 		link->ingest->events += batch->events ? batch->events->count : 0;

@@ -26,6 +26,11 @@
 /* sums may take one part in this many of the time that deriving takes */
 #define SUM_UP_SHARE 20
 
+bool disk_has_no_room(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
+}
+
 void disk_refused(struct ingest *ingest, unsigned what, const char *why)
 {
 	if (!ingest->refused)
@@ -95,8 +100,10 @@ static void synced(struct intake *s)
 		disk_refused(s->ingest, REFUSED_SYNC, err_get(&s->work_text, s->work_error));
 		s->dirty = s->ended = false;
 		abandon(s);
-		if (s->link)
+		if (s->link) {
+			order_refusal(s->link, s->work_error);
 			link_close(s->link, "the disk refused what it sent");
+		}
 		return;
 	}
 	disk_accepted(s->ingest, REFUSED_SYNC);

@@ -172,3 +172,16 @@ void order_ack(struct link *link, const struct stream_id *id, struct stream_posi
 	order.ack = &ack;
 	send_order(link, &order);
 }
+
+void order_refusal(struct link *link, int error)
+{
+	Heapcast__Order order;
+
+	if (link->told_refusal)
+		return;
+	link->told_refusal = true;
+	heapcast__order__init(&order);
+	order.refusal = disk_has_no_room(error) ? HEAPCAST__DISK_REFUSAL__DISK_REFUSAL_NO_ROOM
+						: HEAPCAST__DISK_REFUSAL__DISK_REFUSAL_FAILED;
+	send_order(link, &order);
+}

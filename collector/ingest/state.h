@@ -135,6 +135,7 @@ struct link {
 	bool busy;	/* used in room.c */
 	bool held;	/* the disk refused the frame at the front of `in`; reading waits for it */
 	uint64_t retry_ms;
+	bool told_refusal; /* the agent knows that the disk refuses what it sends */
 };
 
 struct intake {
@@ -455,6 +456,9 @@ void order_file(struct link *link, const struct transfer *transfer);
 void order_control(struct link *link, const struct given *given, const struct ingest_order *order);
 /* Acknowledges all batches before `durable`, at least one. */
 void order_ack(struct link *link, const struct stream_id *id, struct stream_position durable);
+/* Says that the disk refuses what comes on this link, with this negative errno: once, until
+ * something is stored. */
+void order_refusal(struct link *link, int error);
 
 /* Defined in replies.c. */
 void replies_take(struct link *link, const Heapcast__Reply *reply);
@@ -521,6 +525,7 @@ void intakes_free(struct ingest *ingest);
 /* Defined in intake_work.c. */
 /* The disk has refused, or accepts again, what `what` names (REFUSED_*). Both log it once. */
 void disk_refused(struct ingest *ingest, unsigned what, const char *why);
+bool disk_has_no_room(int error);
 void disk_accepted(struct ingest *ingest, unsigned what);
 /* Begins a sync if enough data is not durable, or has not been for long enough. */
 void intake_sync_if_due(struct intake *intake);

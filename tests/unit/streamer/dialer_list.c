@@ -86,8 +86,9 @@ static void order(void **state)
 		}
 		for (unsigned i = 0; i < DESKS; i++)
 			b[i] = a[DESKS - i];
-		assert_int_equal(dialer_order(agent, a, DESKS + 1), DESKS); /* one came twice */
-		assert_int_equal(dialer_order(agent, b, DESKS), DESKS);
+		assert_int_equal(dial_addresses_order(agent, a, DESKS + 1),
+				 DESKS); /* one came twice */
+		assert_int_equal(dial_addresses_order(agent, b, DESKS), DESKS);
 		for (unsigned i = 0; i < DESKS; i++)
 			assert_int_equal(a[i].item, b[i].item);
 		first[a[0].item]++;
@@ -95,7 +96,7 @@ static void order(void **state)
 		/* Without the first, the others stay as they are. */
 		b[0] = a[2];
 		b[1] = a[1];
-		assert_int_equal(dialer_order(agent, b, 2), 2);
+		assert_int_equal(dial_addresses_order(agent, b, 2), 2);
 		assert_int_equal(b[0].item, a[1].item);
 	}
 	for (unsigned i = 0; i < DESKS; i++) {
@@ -172,6 +173,54 @@ static void says_nothing(void **state)
 	assert_int_equal(who, desk_of(1));
 	close(fd);
 	close(other);
+	desks_close();
+	dialer_end();
+}
+
+/* Who takes nothing is left for one that may be better, and not for one that was not. */
+static void takes_nothing(void **state)
+{
+	unsigned who;
+	int fd[DESKS + 1];
+
+	(void)state;
+	begin(NULL);
+	desks_open();
+	dial_to(list, 1);
+	assert_false(dialer_leave(&d)); /* there is none yet */
+	for (unsigned i = 0; i < DESKS; i++) {
+		who = called(&fd[i]);
+		assert_int_equal(who, desk_of(i));
+		greets();
+		assert_int_equal(dialer_leave(&d), i < DESKS - 1);
+		if (i < DESKS - 1)
+			UNTIL(link_free(&s.link[1]));
+		d.address[i].off += 100000; /* none comes back before the end */
+	}
+	ticks_pass();
+	assert_false(dialer_leave(&d));
+	assert_false(link_free(&s.link[1]));
+	/* It is gone: a full one is better than none. */
+	close(at[desk_of(DESKS - 1)]);
+	at[desk_of(DESKS - 1)] = -1;
+	close(fd[DESKS - 1]);
+	who = called(&fd[DESKS]);
+	assert_int_equal(who, desk_of(0));
+	greets();
+	assert_false(dialer_leave(&d));
+	/* The time of the other one is over. The second time lasts twice as long. */
+	d.address[1].off = 1;
+	UNTIL(!d.address[1].off);
+	assert_false(d.address[1].full);
+	d.address[0].off = 1;
+	assert_true(dialer_leave(&d));
+	assert_in_range(d.address[0].off, DIAL_OFF + 1, 2 * DIAL_OFF);
+	close(fd[0]);
+	who = called(&fd[0]);
+	assert_int_equal(who, desk_of(1));
+	for (unsigned i = 0; i <= DESKS; i++)
+		if (i != DESKS - 1)
+			close(fd[i]);
 	desks_close();
 	dialer_end();
 }
@@ -275,11 +324,9 @@ static void unknown_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_OF_DIALER(order),
-		TEST_OF_DIALER(moves),
-		TEST_OF_DIALER(says_nothing),
-		TEST_OF_DIALER(goes_home),
-		TEST_OF_DIALER(begins_where_it_was),
+		TEST_OF_DIALER(order),	       TEST_OF_DIALER(moves),
+		TEST_OF_DIALER(says_nothing),  TEST_OF_DIALER(takes_nothing),
+		TEST_OF_DIALER(goes_home),     TEST_OF_DIALER(begins_where_it_was),
 		TEST_OF_DIALER(unknown_names),
 	};
 

@@ -23,10 +23,15 @@ static void test_sequence(void **state)
 	link_pump(&s.link[0]);
 	expect_batch(&s, 2);
 	expect_nothing(&s);
+	assert_true(link_owes(&s.link[0]));
 	ack(&s, s.bench.stream.spool.next); /* which is the next to be sent */
 	assert_int_equal(s.acked, 0);
+	ack(&s, 1);
+	assert_true(link_owes(&s.link[0]));
 	ack(&s, 2); /* the last that was sent */
 	assert_int_equal(s.acked, 2);
+	assert_int_equal(s.link[0].acks, 2);
+	assert_false(link_owes(&s.link[0]));
 	ack(&s, 1);
 	assert_int_equal(s.acked, 2);
 	leave(&s);
@@ -34,9 +39,15 @@ static void test_sequence(void **state)
 	join(&s);
 	expect_hello(&s, 1, 4);
 	hello(&s, PROTOCOL_VERSION);
+	assert_false(link_owes(&s.link[0]));
 	subscribe(&s, 1, 3); /* goes on where it was */
 	expect_batch(&s, 3);
 	expect_nothing(&s);
+	assert_true(link_owes(&s.link[0]));
+	refuse(&s, HEAPCAST__DISK_REFUSAL__DISK_REFUSAL_NONE);
+	assert_int_equal(s.refusals, 0);
+	refuse(&s, HEAPCAST__DISK_REFUSAL__DISK_REFUSAL_NO_ROOM);
+	assert_int_equal(s.refusals, 1);
 	leave(&s);
 	scene_close(&s);
 }

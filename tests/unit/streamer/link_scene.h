@@ -33,7 +33,7 @@ struct scene {
 	struct packer packer;
 	struct arena arena;
 	uint64_t acked, begun, taken_over; /* as the agent was told last */
-	unsigned acks, orders, closed;
+	unsigned acks, orders, closed, refusals;
 	uint32_t who;			    /* who says hello next */
 	struct collector_greeting greeting; /* as the agent was told last */
 	char host_name[64];
@@ -81,6 +81,15 @@ static inline void acknowledged(void *context, const struct link *link, const st
 	s->acks++;
 	assert_int_equal(spool_ack(&((struct stream *)(uintptr_t)stream)->spool, number, number),
 			 0);
+}
+
+static inline void refused(void *context, const struct link *link, int refusal)
+{
+	struct scene *s = context;
+
+	assert_ptr_equal(link, &s->link[s->at]);
+	assert_int_equal(refusal, HEAPCAST__DISK_REFUSAL__DISK_REFUSAL_NO_ROOM);
+	s->refusals++;
 }
 
 static inline void link_closed(void *context, struct link *link)
@@ -157,6 +166,7 @@ static inline void scene_open_with(struct scene *s, uint32_t streams)
 				     .welcomed = welcomed,
 				     .subscribed = subscribed,
 				     .acknowledged = acknowledged,
+				     .refused = refused,
 				     .closed = link_closed,
 				     .ordered = ordered,
 				     .context = s};
@@ -251,6 +261,14 @@ static inline void ack_of(struct scene *s, uint32_t incarnation, uint64_t number
 static inline void ack(struct scene *s, uint64_t number)
 {
 	ack_of(s, 1, number);
+}
+
+static inline void refuse(struct scene *s, int refusal)
+{
+	Heapcast__Order order = HEAPCAST__ORDER__INIT;
+
+	order.refusal = (Heapcast__DiskRefusal)refusal;
+	send_order(s, &order);
 }
 
 /* The next batch that comes over the link; NULL: none. */
