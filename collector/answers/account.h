@@ -42,8 +42,6 @@ struct recording;
 	     "stored events that are no blocks of the heap: mappings, pools, settings")            \
 	LINE(ledger_info, before_join, "before the collector joined", "events", true,              \
 	     "events before the collector joined")                                                 \
-	LINE(ledger_info, elsewhere, "  of these, elsewhere", "events", false,                     \
-	     "events before the collector joined, or missed by it, that another collector has")    \
 	LINE(ledger_info, before_recording, "before the recording began", "events", false,         \
 	     "events before the program had an agent")                                             \
 	LINE(ledger_info, not_begun, "the program has not begun to record", NULL, false,           \
@@ -61,6 +59,8 @@ struct recording;
 	LINE(ledger_info, missed, "missed (too slow, or away too long)", "events", false,          \
 	     "events that the agent delivered and the collector missed, because it was too slow "  \
 	     "or away too long")                                                                   \
+	LINE(ledger_info, elsewhere, "of what is not here, elsewhere", "events", false,            \
+	     "events before the collector joined, or missed by it, that another collector has")    \
 	LINE(ledger_info, lost_allocations, "lost allocations", NULL, false,                       \
 	     "allocations among the lost events")                                                  \
 	LINE(ledger_info, lost_frees, "lost frees", NULL, false, "frees among the lost events")    \

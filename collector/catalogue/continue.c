@@ -13,6 +13,7 @@
 #include "base/words.h"
 #include "proto/columns.h"
 #include "collector/catalogue/folder.h"
+#include "collector/catalogue/merge.h"
 #include "collector/catalogue/store.h"
 #include "collector/catalogue/writer.h"
 #include "collector/recording/scan.h"
@@ -20,13 +21,26 @@
 #include "collector/recording/totals.h"
 #include "base/ban.h"
 
+/* A place among the batches of all incarnations. */
+struct place {
+	uint32_t incarnation;
+	uint64_t number;
+};
+
+/* Batches that the store had not, before what it has: `from` to `to`, which is not included. */
+struct hole {
+	struct place from, to;
+};
+
 struct continuing {
 	struct store *store;
 	const char *path;
-	int fd;
-	struct scan scan;
 	struct stream_writer *writer;
-	bool fresh; /* the store had none of it */
+	bool fresh;		       /* the store had none of it */
+	struct stream_position before; /* how far it had it */
+	struct buf holes;	       /* struct hole */
+	bool looked;		       /* for holes */
+	struct place announced;	       /* from a catch-up */
 	struct buf frame;
 	struct stream_continued result;
 };
@@ -49,72 +63,87 @@ static int not_one(const char *path, struct err_text *err)
 	return err_set(err, -EBADMSG, "%s is no recording", path);
 }
 
-/* ---- the beginning of a recording ---- */
-
-static int read_beginning(int fd, uint64_t size, const char *path, struct recording_beginning *ret,
-			  struct err_text *err)
-{
-	struct scan_item item;
-	struct scan scan;
-	int r = scan_init(&scan, fd, 0, NULL);
-
-	if (!r)
-		r = scan_next(&scan, size, &item);
-	if (r == 1 && item.batch->stream.len != STREAM_ID_SIZE)
-		r = not_one(path, err);
-	else if (r == 1) {
-		memcpy(ret->id.bytes, item.batch->stream.data, STREAM_ID_SIZE);
-		ret->incarnation = item.batch->incarnation;
-		ret->definitions = item.batch->catch_up;
-		ret->first = item.batch->catch_up ? item.batch->next : item.batch->number;
-	} else if (!r)
-		r = size && !scan.damaged_places && !scan_tail(&scan, size)
-			    ? err_set(err, -EBADMSG, SCAN_NOTHING, path)
-			    : not_one(path, err);
-	else
-		err_set(err, r, "cannot read %s: %s", path, strerror(-r));
-	scan_done(&scan);
-	return r == 1 ? 0 : r;
-}
-
-int recording_beginning(const char *path, struct recording_beginning *ret, struct err_text *err)
-{
-	cleanup(cleanup_close) int fd = -1;
-	uint64_t size;
-	int r = continue_open_file(path, &fd, &size, err);
-
-	return r < 0 ? r : read_beginning(fd, size, path, ret, err);
-}
-
 static int continue_compare(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
 
-int recording_beginning_compare(const struct recording_beginning *a,
-				const struct recording_beginning *b)
-{
-	int r = memcmp(&a->id, &b->id, sizeof(a->id));
+/* ---- what the store lacks ---- */
 
-	r = r ? r : continue_compare(a->incarnation, b->incarnation);
-	r = r ? r : continue_compare(a->first, b->first);
-	return r ? r : continue_compare(b->definitions, a->definitions);
+static int place_compare(struct place a, struct place b)
+{
+	int r = continue_compare(a.incarnation, b.incarnation);
+
+	return r ? r : continue_compare(a.number, b.number);
+}
+
+static int note_hole(struct continuing *c, struct place *next, const Heapcast__Batch *batch)
+{
+	struct place at = {batch->incarnation, batch->catch_up ? batch->next : batch->number};
+	struct hole hole = {*next, at};
+
+	if (place_compare(at, *next) > 0) {
+		buf_append(&c->holes, &hole, sizeof(hole));
+		*next = at;
+	}
+	if (!batch->catch_up && !place_compare(at, *next))
+		next->number++;
+	return buf_error(&c->holes);
+}
+
+static int find_holes(struct continuing *c, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(c->store, &c->result.id);
+	cleanup(cleanup_close) int fd = -1;
+	struct place next = {0, 1};
+	struct scan_item item;
+	struct scan scan;
+	uint64_t size = 0;
+	int r = path ? continue_open_file(path, &fd, &size, err) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	r = scan_init(&scan, fd, 0, NULL);
+	while (!r && (r = scan_next(&scan, size, &item)) == 1)
+		r = note_hole(c, &next, item.batch);
+	scan_done(&scan);
+	return r < 0 ? err_set(err, r, "cannot read %s: %s", path, strerror(-r)) : 0;
+}
+
+/* A batch that precedes what is stored is there, unless it falls into a hole. Nothing can be
+ * inserted there. */
+static int count_unplaced(struct continuing *c, const Heapcast__Batch *batch, struct err_text *err)
+{
+	struct place at = {batch->incarnation, batch->number},
+		     before = {c->before.incarnation, c->before.next};
+	const struct hole *hole;
+	int r = 0;
+
+	if (c->fresh || !batch->number || place_compare(at, before) >= 0)
+		return 0;
+	if (!c->looked)
+		r = find_holes(c, err);
+	c->looked = true;
+	hole = (const struct hole *)(const void *)c->holes.data;
+	for (size_t i = 0; !r && i < c->holes.length / sizeof(*hole); i++)
+		if (place_compare(hole[i].from, at) <= 0 && place_compare(at, hole[i].to) < 0)
+			c->result.unplaced++;
+	return r;
 }
 
 /* ---- appending ---- */
 
-static int continue_open_stream(struct continuing *c, const Heapcast__Batch *batch,
+static int continue_open_stream(struct continuing *c, const struct stream_id *id,
 				struct err_text *err)
 {
 	int r;
 
-	if (batch->stream.len != STREAM_ID_SIZE)
-		return not_one(c->path, err);
-	memcpy(c->result.id.bytes, batch->stream.data, STREAM_ID_SIZE);
-	r = stream_writer_open(c->store, &c->result.id, &c->writer, &c->result.cut_bytes, err);
+	c->result.id = *id;
+	r = stream_writer_open(c->store, id, &c->writer, &c->result.cut_bytes, err);
 	if (r < 0)
 		return r;
 	c->result.before = stream_writer_events(c->writer);
+	c->before = stream_writer_position(c->writer);
 	c->fresh = !stream_writer_bytes(c->writer);
 	return 0;
 }
@@ -138,84 +167,82 @@ static void note_name(struct continuing *c, const Heapcast__Batch *batch)
 	c->result.pid = batch->process->pid;
 }
 
+/* Who has acknowledged the batch before `next`, as the agent says. */
+static void note_holder(struct continuing *c, const Heapcast__Batch *batch)
+{
+	const Heapcast__Part *part = batch->n_part ? batch->part[batch->n_part - 1] : NULL;
+
+	if (part && part->upto == batch->next - 1 && !*c->result.held_by)
+		words_clean(c->result.held_by, sizeof(c->result.held_by), part->host,
+			    strlen(part->host));
+}
+
 static void note_gap(struct continuing *c, const Heapcast__Batch *batch)
 {
 	struct stream_position p = stream_writer_position(c->writer);
-	uint64_t expected = batch->incarnation == p.incarnation ? p.next : 1;
+	struct place expected = {batch->incarnation,
+				 batch->incarnation == p.incarnation ? p.next : 1},
+		     at = {batch->incarnation, batch->next};
 
-	if (batch->catch_up && p.incarnation && batch->next > expected)
-		c->result.missing = batch->next - expected;
+	if (!batch->catch_up || !p.incarnation)
+		return;
+	if (place_compare(expected, c->announced) < 0) /* the definitions take several batches */
+		expected = c->announced;
+	if (place_compare(at, expected) <= 0)
+		return;
+	c->result.missing += batch->next - expected.number;
+	c->announced = at;
+	note_holder(c, batch);
 }
 
-static int continue_append(struct continuing *c, const struct scan_item *item, struct err_text *err)
+static int continue_append(struct continuing *c, const struct merge_item *item,
+			   struct err_text *err)
 {
+	const struct scan_item *frame = item->frame;
 	uint8_t *room;
 	int r;
 
 	buf_clear(&c->frame);
-	room = buf_reserve(&c->frame, item->length);
+	room = buf_reserve(&c->frame, frame->length);
 	if (!room)
 		return -ENOMEM;
-	if (pread(c->fd, room, item->length, (off_t)item->offset) != (ssize_t)item->length)
+	if (pread(item->fd, room, frame->length, (off_t)frame->offset) != (ssize_t)frame->length)
 		return err_set(err, -EIO, "cannot read %s", c->path);
-	note_gap(c, item->batch);
-	r = stream_writer_append(c->writer, room, item->length, item->batch, err);
+	note_gap(c, frame->batch);
+	r = stream_writer_append(c->writer, room, frame->length, frame->batch, err);
 	if (r == -EBADMSG)
 		return err_prefix(err, r, "%s", c->path);
 	return r == 1 ? 0 : r;
 }
 
-static void note_damage(struct continuing *c, uint64_t at)
+static int take_batch(struct continuing *c, const struct merge_item *item, struct err_text *err)
 {
-	c->result.damaged = c->path;
-	c->result.damaged_at = at;
+	const Heapcast__Batch *batch = item->frame->batch;
+	int r;
+
+	c->path = item->path;
+	note_name(c, batch);
+	c->result.ended |= batch->end != NULL;
+	r = count_unplaced(c, batch, err);
+	return r < 0 || continue_is_known(c, batch) ? r : continue_append(c, item, err);
 }
 
-static bool is_damaged(struct continuing *c)
+static int take_all(struct continuing *c, struct merge *merge,
+		    int (*progress)(void *context, uint64_t done, uint64_t of), void *context,
+		    struct err_text *err)
 {
-	if (!c->scan.damaged_places)
-		return false;
-	note_damage(c, c->scan.first_damage);
-	return true;
-}
-
-static int take_batch(struct continuing *c, const struct scan_item *item, struct err_text *err)
-{
-	int r = c->writer ? 0 : continue_open_stream(c, item->batch, err);
-
-	if (r < 0)
-		return r;
-	note_name(c, item->batch);
-	c->result.ended |= item->batch->end != NULL;
-	return continue_is_known(c, item->batch) ? 0 : continue_append(c, item, err);
-}
-
-static int take_file(struct continuing *c,
-		     int (*progress)(void *context, uint64_t done, uint64_t of), void *context,
-		     struct err_text *err)
-{
-	struct scan_item item;
+	struct merge_item item;
 	bool any = false;
-	uint64_t size;
-	int r = continue_open_file(c->path, &c->fd, &size, err);
+	int r = continue_open_stream(c, merge_id(merge), err);
 
-	if (r < 0)
-		return r;
-	r = scan_init(&c->scan, c->fd, 0, NULL);
-	while (!r && (r = scan_next(&c->scan, size, &item)) == 1 && !is_damaged(c)) {
+	while (!r && (r = merge_next(merge, &item, err)) == 1) {
 		any = true;
 		r = take_batch(c, &item, err);
 		if (!r && progress)
-			r = progress(context, item.offset, size);
+			r = progress(context, item.done, item.of);
 	}
-	if (r == 0 && !is_damaged(c) && scan_tail(&c->scan, size) == 1)
-		note_damage(c, c->scan.offset);
-	if (r >= 0)
-		r = any || c->result.damaged ? 0 : not_one(c->path, err);
-	scan_done(&c->scan);
-	cleanup_close(&c->fd);
-	c->fd = -1;
-	return r;
+	c->result.damaged = merge_damaged(merge, &c->result.damaged_at);
+	return r < 0 || any ? r : not_one(c->path, err);
 }
 
 /* A stream without an end may be continued again. */
@@ -248,15 +275,13 @@ int store_continue(struct store *store, const char *const *paths, size_t count,
 		   int (*progress)(void *context, uint64_t done, uint64_t of), void *context,
 		   struct stream_continued *ret, struct err_text *err)
 {
-	struct continuing c = {.store = store, .fd = -1};
-	int r = 0;
+	struct continuing c = {.store = store, .path = paths[0]};
+	struct merge *merge = NULL;
+	int r = merge_open(paths, count, &merge, err);
 
-	for (size_t i = 0; !r && i < count && !c.result.damaged; i++) {
-		c.path = paths[i];
-		r = take_file(&c, progress, context, err);
-	}
-	if (!r && !c.writer)
-		r = not_one(c.path, err);
+	if (!r)
+		r = take_all(&c, merge, progress, context, err);
+	merge_close(merge);
 	if (!r)
 		r = continue_settle(&c, err);
 	if (r < 0)
@@ -264,6 +289,7 @@ int store_continue(struct store *store, const char *const *paths, size_t count,
 	else
 		stream_writer_close(c.writer);
 	buf_done(&c.frame);
+	buf_done(&c.holes);
 	if (!r)
 		*ret = c.result;
 	return r < 0 && !err->text[0] ? err_set(err, r, "%s: %s", c.path, strerror(-r)) : r;

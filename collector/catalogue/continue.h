@@ -9,8 +9,8 @@
  *        store:  | 1 | 2 | 3 | 4 | 5 | 6 |
  *
  * Batches and definitions that are already stored are skipped. Nothing can be inserted later: if
- * batches are missing in between, the account has a permanent gap. The files of a stream are
- * therefore taken in the order of their batches.
+ * batches are missing in between, the account has a gap, and what falls into one that is stored is
+ * not taken. The batches of all files are therefore taken in the order of their numbers (merge.h).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,30 +18,16 @@
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
 
-/* The start of a recording. */
-struct recording_beginning {
-	struct stream_id id;
-	uint32_t incarnation;
-	uint64_t first;	  /* number of its first batch */
-	bool definitions; /* definitions precede it */
-};
-/* Returns 0, or -EBADMSG with a sentence if no recording begins there. */
-int recording_beginning(const char *path, struct recording_beginning *ret_beginning,
-			struct err_text *err);
-/*
- * For sorting: within a stream the earlier recording comes first, and definitions come before
- * batches.
- */
-int recording_beginning_compare(const struct recording_beginning *a,
-				const struct recording_beginning *b);
-
 struct stream_continued {
 	struct stream_id id;
 	char name[64];
 	uint32_t pid;
 	uint64_t before, events; /* before: already stored; events: added */
-	uint64_t cut_bytes;  /* a half-written frame that was cut off the end of what was stored */
-	uint64_t missing;    /* batches in between that neither the store nor the file has */
+	uint64_t cut_bytes; /* a half-written frame that was cut off the end of what was stored */
+	uint64_t missing;   /* batches in between that neither the store nor a file has */
+	uint64_t unplaced;  /* batches of the files that the store lacks, and that it can't take any
+			     * more, because later ones are stored */
+	char held_by[64];   /* the collector that has some of `missing`; empty: unknown */
 	const char *damaged; /* the damaged file, whose bytes from `damaged_at` on were not taken;
 			      * NULL: none */
 	uint64_t damaged_at;
@@ -49,7 +35,7 @@ struct stream_continued {
 };
 
 /*
- * Adds files of one stream, in their order, to a store opened for writing. On return everything
+ * Adds files of one stream, in any order, to a store opened for writing. On return everything
  * taken is durable and its rows are derived. Returns 0; -EBADMSG if a file is no recording, or of
  * another stream, or its batches do not follow; -EBUSY if the stream is being written; or another
  * negative errno. Errors come with a sentence, and nothing was taken.

@@ -20,6 +20,7 @@
 #include "collector/answers/json.h"
 #include "collector/formats/formats.h"
 #include "collector/formats/import.h"
+#include "collector/catalogue/beginning.h"
 #include "collector/catalogue/continue.h"
 #include "collector/catalogue/store.h"
 #include "collector/recording/stream_id.h"
@@ -133,11 +134,20 @@ static int take_rests(struct command_call *call, struct rest *rests, size_t *ret
 	return 0;
 }
 
+/* All files that make the stream, for people. */
+static void name_all(struct buf *out, const char *const *paths, size_t count)
+{
+	buf_clear(out);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", paths[i]);
+}
+
 static int continue_streams(struct command_call *call, struct store *store, struct json *json,
 			    const struct rest *rests, size_t count)
 {
 	const struct import_command *o = call->options;
 	cleanup(cleanup_free) const char **paths = calloc(count + 1, sizeof(*paths));
+	cleanup(buf_done) struct buf names = {0};
 	static char doing[] = "importing";
 
 	for (size_t i = 0, n; paths && i < count; i += n) {
@@ -155,10 +165,11 @@ static int continue_streams(struct command_call *call, struct store *store, stru
 		if (r < 0)
 			return command_input_fault(call->command, r, &err);
 		import_say_continued(&continued, &result);
+		name_all(&names, paths, n);
 		if (o->common.json)
-			import_print_json(json, paths[0], NULL, &result);
+			import_print_json(json, buf_text(&names), NULL, &result);
 		else
-			import_print_text(paths[0], NULL, &result);
+			import_print_text(buf_text(&names), NULL, &result);
 	}
 	return paths ? EXIT_DONE : command_fault(call->command, -ENOMEM, NULL);
 }

@@ -34,8 +34,19 @@ void import_say_continued(const struct stream_continued *c, struct import_result
 		buf_printf(&note, "; %s bytes of a half-written frame were cut off what was stored",
 			   format_count(count, c->cut_bytes));
 	if (c->missing)
-		buf_printf(&note, "; %s batches in between are missing, and lost",
-			   format_count(count, c->missing));
+		buf_printf(&note,
+			   *c->held_by
+				   ? "; %s batches in between are missing, which %s has: import "
+				     "its recording together with these into an empty folder"
+				   : "; %s batches in between are missing, and lost",
+			   format_count(count, c->missing), c->held_by);
+	if (c->unplaced)
+		buf_printf(&note,
+			   "; %s batches that are missing before the end of what is stored here "
+			   "were NOT taken, because nothing can be put in there: import all parts, "
+			   "the recording of this folder among them, together into an empty folder "
+			   "(--data)",
+			   format_count(count, c->unplaced));
 	if (c->damaged)
 		buf_printf(&note, "; %s is damaged at byte %llu, and what follows was not imported",
 			   c->damaged, (unsigned long long)c->damaged_at);

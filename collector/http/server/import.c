@@ -38,7 +38,8 @@ static const struct route_parameter import_parameters[] = {
 
 #define ANSWER_OF struct import_told
 static const struct answer_field import_fields[] = {
-	ROW("file", file, NULL, "name of the file"),
+	ROW("file", file, NULL,
+	    "name of the file; of several that make one stream: all, with commas"),
 	ROW_AS("id", id, ANSWER_TEXT, NULL, "id of the recording, for /data/ID"),
 	ROW("format", format, NULL, "format of the file; heapcast: it was a recording already"),
 	ROW("tool", tool, NULL, "the tool that wrote it; empty: unknown"),

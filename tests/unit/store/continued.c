@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/catalogue/beginning.h"
 #include "collector/catalogue/continue.h"
 #include "collector/catalogue/folder.h"
 #include "collector/catalogue/store.h"
@@ -190,6 +191,117 @@ static void from_two_files(void **state)
 	check(&c, 1, 4, 1, true);
 	/* Of what was there before the hole was seen, nobody knows whether it is in use. */
 	check_store(STREAM_ENDED, 5, 2);
+}
+
+/* The frames of `b` from `from` to `to`, and then those from `again` on: the agent was elsewhere in
+ * between. */
+static const char *put_two(const char *name, size_t from, size_t to, size_t again, size_t end)
+{
+	const char *path = put_file(name, from, to, 0);
+	FILE *file = fopen(path, "a");
+	size_t start = b.ends[again - 1], length = b.ends[end - 1] - start;
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(b.file.data + start, 1, length, file), length);
+	fclose(file);
+	return path;
+}
+
+static const char *outer, *inner;
+
+/* The agent went to another collector, and came back: batches 1, 2 and 6 are in one file, 3 to 5 in
+ * the other one. All definitions precede 3 and 6, which say who had what was before. */
+static void go_there_and_back(void)
+{
+	static Heapcast__Part part;
+	static Heapcast__Part *parts = &part;
+
+	builder_done(&b);
+	builder_init(&b, 0x21);
+	for (uint64_t i = 1; i <= BATCHES; i++) {
+		if (i == 3 || i == 6) {
+			heapcast__part__init(&part);
+			part.host = (char *)(uintptr_t)(i == 3 ? "desk1" : "desk2");
+			part.upto = part.events = i - 1;
+			b.parts = &parts;
+			b.part_count = 1;
+			b.catch_up = true;
+			builder_close(&b, 100 * i);
+		}
+		builder_malloc(&b, 100 * i, 1, 0x1000 * i, i);
+		if (i == BATCHES)
+			builder_end(&b, 0);
+		else
+			builder_close(&b, 100 * i);
+	}
+	assert_int_equal(b.frame_count, BATCHES + 2);
+	outer = put_two("outer", 0, 2, BATCHES, BATCHES + 2);
+	inner = put_file("inner", 2, BATCHES, 0);
+}
+
+static void outer_first(void **state)
+{
+	struct stream_continued c;
+	struct err_text err;
+
+	(void)state;
+	go_there_and_back();
+	assert_int_equal(go_on(outer, inner, &c, &err), 0);
+	check(&c, 0, BATCHES, 0, true);
+	assert_int_equal(c.unplaced, 0);
+	check_store(STREAM_ENDED, BATCHES, BATCHES);
+	/* Once more: all is there. */
+	assert_int_equal(go_on(inner, outer, &c, &err), 0);
+	check(&c, BATCHES, 0, 0, true);
+	assert_int_equal(c.unplaced, 0);
+}
+
+static void inner_first(void **state)
+{
+	struct stream_continued c;
+	struct err_text err;
+
+	(void)state;
+	go_there_and_back();
+	assert_int_equal(go_on(inner, outer, &c, &err), 0);
+	check(&c, 0, BATCHES, 0, true);
+	check_store(STREAM_ENDED, BATCHES, BATCHES);
+}
+
+/* What has the end can take nothing before it. That is said. */
+static void too_late_for_the_middle(void **state)
+{
+	struct stream_continued c;
+	struct err_text err;
+
+	(void)state;
+	go_there_and_back();
+	assert_int_equal(go_on(outer, NULL, &c, &err), 0);
+	check(&c, 0, 3, 3, true);
+	assert_string_equal(c.held_by, "desk2");
+	assert_int_equal(go_on(inner, NULL, &c, &err), 0);
+	assert_int_equal(c.before, 3);
+	assert_int_equal(c.events, 0);
+	assert_int_equal(c.unplaced, 3);
+	assert_int_equal(go_on(outer, NULL, &c, &err), 0);
+	assert_int_equal(c.unplaced, 0);
+}
+
+/* Nor what has the middle the beginning. */
+static void too_late_for_the_beginning(void **state)
+{
+	struct stream_continued c;
+	struct err_text err;
+
+	(void)state;
+	go_there_and_back();
+	assert_int_equal(go_on(inner, NULL, &c, &err), 0);
+	assert_int_equal(c.events, 3);
+	assert_int_equal(c.missing, 0);
+	assert_int_equal(go_on(outer, NULL, &c, &err), 0);
+	assert_int_equal(c.events, 1);
+	assert_int_equal(c.unplaced, 2);
+	assert_int_equal(c.missing, 0);
 }
 
 /* What a collector had half written when it was killed is cut off, and said. */
@@ -405,11 +517,20 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(from_one_file), TEST(from_two_files),
-		TEST(progress),	     TEST(half_frames),
-		TEST(a_damaged_end), TEST(no_recordings),
-		TEST(other_streams), TEST(somebody_writes_it),
-		TEST(beginnings),    TEST(half_a_frame_in_the_store),
+		TEST(from_one_file),
+		TEST(from_two_files),
+		TEST(progress),
+		TEST(half_frames),
+		TEST(a_damaged_end),
+		TEST(no_recordings),
+		TEST(other_streams),
+		TEST(somebody_writes_it),
+		TEST(beginnings),
+		TEST(half_a_frame_in_the_store),
+		TEST(outer_first),
+		TEST(inner_first),
+		TEST(too_late_for_the_middle),
+		TEST(too_late_for_the_beginning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
