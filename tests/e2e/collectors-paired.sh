@@ -101,6 +101,7 @@ wait_agent own
 HEAPCAST_PAIRS=$T/pairs-two "$COLLECTOR" pairs revoke board >"$T/revoked"
 assert_contains "collector pairs" "$T/revoked" "revoked board"
 collect two
+rm "$T/board.err" # of the agent before, until the next one has opened its own
 serve board --collector 127.0.0.1:8202
 wait_for 20 "the board to be refused" grep -q "can't use the collector at" "$T/board.err"
 [ -z "$(at board)" ] || fail "a revoked key is of use"
