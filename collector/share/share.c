@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,8 +30,9 @@
 
 #include "base/ban.h"
 
-#define DAY_NS	86400000000000u
-#define HOUR_NS 3600000000000u
+#define DAY_NS	  86400000000000u
+#define HOUR_NS	  3600000000000u
+#define SECOND_NS 1000000000u
 /* Two clocks may differ by so much. */
 #define CLOCK_OFF_NS HOUR_NS
 /* A server that hangs is given up. An INSERT of 16 MB takes it a second or two. */
@@ -49,9 +51,11 @@ struct share {
 	struct clickhouse *client;
 	uint64_t collector; /* our number, among those that share */
 	uint64_t version;
-	uint64_t sign_ns;	/* `seen_ns` of our row as we wrote it last; 0: not yet */
-	uint64_t sign_clock_ns; /* when that was (cancel_clock_ns) */
-	uint32_t kept;		/* the first day that is kept (kept.h) */
+	uint64_t sign_ns;	 /* `seen_ns` of our row as we wrote it last; 0: not yet */
+	uint64_t sign_clock_ns;	 /* when that was (cancel_clock_ns) */
+	uint32_t process;	 /* a random number below a second, in our row's seen_ns */
+	struct err_text doubled; /* another process is this collector, too; "": none is */
+	uint32_t kept;		 /* the first day that is kept (kept.h) */
 	char *address;
 	struct lane *lanes; /* by shard */
 	size_t lane_count;
@@ -118,6 +122,9 @@ int share_new(const struct share_options *options, struct share **ret_share, str
 	share->options = *options;
 	share->lock = -1;
 	pthread_mutex_init(&share->sent_lock, NULL);
+	if (getrandom(&share->process, sizeof(share->process), 0) != sizeof(share->process))
+		share->process = (uint32_t)getpid();
+	share->process %= SECOND_NS;
 	share->options.url = NULL;
 	share->data = strdup(options->data);
 	share->address = strdup(options->address ? options->address : "");
@@ -229,6 +236,32 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/*
+ * The number of a collector is in its folder, so a copy of the folder has the same. Two that send
+ * from copies can't be told apart but by this: our row is not as we wrote it. The time in it has
+ * the number of the process below the seconds.
+ */
+static int look_for_double(struct share *share, struct err_text *err)
+{
+	struct shared_collector *list = NULL;
+	const struct shared_collector *row;
+	size_t count = 0;
+
+	if (*share->doubled.text)
+		return err_set(err, -EBUSY, "%s", share->doubled.text);
+	if (!share->sign_ns || shared_collectors(share->client, &list, &count, NULL) < 0)
+		return 0;
+	row = shared_collector_find(list, count, share->collector);
+	if (row && row->seen_ns > share->sign_ns && row->seen_ns % SECOND_NS != share->process)
+		err_set(&share->doubled, -EBUSY,
+			"another process, on %.200s, sends as the same collector: it has a copy of "
+			"%.500s. Remove share/ in one of the two folders, and start its collector "
+			"anew",
+			row->name, share->folder);
+	shared_collectors_free(list, count);
+	return *share->doubled.text ? err_set(err, -EBUSY, "%s", share->doubled.text) : 0;
+}
+
 /* Others learn that we are there. Sums go on also where this fails. */
 static void put_sign(struct share *share)
 {
@@ -240,6 +273,7 @@ static void put_sign(struct share *share)
 
 	if (shared_clock(share->client, shard, &self.seen_ns, NULL) < 0)
 		return;
+	self.seen_ns += share->process;
 	gethostname(host, sizeof(host) - 1);
 	self.name = host;
 	if (collector_put(share->client, &self, NULL) < 0)
@@ -248,10 +282,18 @@ static void put_sign(struct share *share)
 	share->sign_clock_ns = cancel_clock_ns();
 }
 
-static void give_sign(struct share *share)
+/* Returns -EBUSY with a sentence if somebody else gives signs in our name. */
+static int give_sign(struct share *share, struct err_text *err)
 {
-	if (!share->sign_ns || cancel_clock_ns() - share->sign_clock_ns >= COLLECTOR_SIGN_NS)
+	int r;
+
+	if (!*share->doubled.text && share->sign_ns &&
+	    cancel_clock_ns() - share->sign_clock_ns < COLLECTOR_SIGN_NS)
+		return 0;
+	r = look_for_double(share, err);
+	if (!r)
 		put_sign(share);
+	return r;
 }
 
 /* ---- days ---- */
@@ -513,12 +555,12 @@ int share_pass(struct share *share, struct share_report *ret_report, struct err_
 	if (r < 0)
 		return r;
 	r = begin_lanes(share, err);
+	if (!r)
+		r = give_sign(share, err);
 	if (r < 0)
 		note_all_waiting(&p, r, err_get(err, r));
-	if (!r) {
-		give_sign(share);
+	if (!r)
 		r = keep_days(share, ret_report, err);
-	}
 	if (!r)
 		r = pass_streams(&p);
 	if (!r)
