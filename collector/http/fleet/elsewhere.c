@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "collector/answers/json.h"
 #include "collector/clickhouse/client.h"
+#include "collector/http/fleet/source.h"
 #include "collector/http/routes/values.h"
 #include "collector/http/server/exchange.h"
 #include "collector/http/server/routes.h"
@@ -21,29 +22,16 @@
 
 DEFINE_CLEANUP(clickhouse_close, struct clickhouse *)
 
-/* A failure that takes so long is kept, so that others who ask need not wait for it, too. */
-#define SLOW_NS 500000000u
+/* For so long after it did not answer, nobody waits for it again. */
+#define AGAIN_NS 10000000000u
 
-static int ask_place(const struct exchange *x, struct shared_place *place, struct err_text *err)
+static int find_place(struct exchange *x, struct shared_place *place, struct err_text *err)
 {
 	cleanup(cleanup_clickhouse_close) struct clickhouse *client = NULL;
-	int r = shared_open_for(sources_shared(x->sources), LOOK_UP_MS, &x->cancelled, &client,
-				err);
+	uint64_t now = uv_hrtime();
+	int r = fleet_open_shared(x, LOOK_UP_MS, now > AGAIN_NS ? now - AGAIN_NS : 0, &client, err);
 
 	return r ? r : shared_place_find(client, x->id, place, err);
-}
-
-static int find_place(const struct exchange *x, struct shared_place *place, struct err_text *err)
-{
-	uint64_t begun_ns = uv_hrtime();
-	int r = sources_shared_failed(x->sources, err);
-
-	if (r)
-		return r;
-	r = ask_place(x, place, err);
-	if ((r == -ETIMEDOUT || r == -EHOSTUNREACH) && uv_hrtime() - begun_ns > SLOW_NS)
-		sources_shared_fail(x->sources, r, err);
-	return r;
 }
 
 static bool is_ours(const struct exchange *x, const struct shared_place *place)

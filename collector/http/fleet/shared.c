@@ -4,6 +4,7 @@
 
 #include "collector/catalogue/store.h"
 #include "collector/clickhouse/client.h"
+#include "collector/http/fleet/source.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/routes.h"
 #include "collector/http/server/sources.h"
@@ -88,7 +89,7 @@ static int shared_ask(struct asking *a)
 
 	if (!sources_shared(a->x->sources))
 		return 0;
-	r = shared_open(sources_shared(a->x->sources), &a->x->cancelled, &client, &a->x->err);
+	r = fleet_open_shared(a->x, QUESTION_MS, a->x->begun_ns, &client, &a->x->err);
 	if (!r)
 		r = shared_streams_owned(client, a->values.select, &t->list, &t->owners, &t->count,
 					 &a->x->err);

@@ -13,6 +13,7 @@
 #include "collector/catalogue/store.h"
 #include "collector/answers/snapshots.h"
 #include "collector/clickhouse/client.h"
+#include "collector/http/fleet/source.h"
 #include "collector/http/routes/asking.h"
 #include "collector/http/server/body.h"
 #include "collector/http/server/routes.h"
@@ -193,7 +194,7 @@ static int shared_snapshots_ask(struct asking *a)
 	cleanup(shared_snapshots_done) struct shared_snapshots all = {0};
 	const char *url = sources_shared(a->x->sources);
 	struct told_snapshots *told = a->result;
-	int r = url ? shared_open(url, &a->x->cancelled, &client, &a->x->err) : 0;
+	int r = url ? fleet_open_shared(a->x, QUESTION_MS, a->x->begun_ns, &client, &a->x->err) : 0;
 
 	if (!r && url)
 		r = shared_snapshots(client, &all, &a->x->err);

@@ -1,6 +1,9 @@
 /* Opens what questions about the fleet read from. See source.h. */
 #include "collector/http/fleet/source.h"
 
+#include <errno.h>
+#include <uv.h>
+
 #include "collector/catalogue/store.h"
 #include "collector/clickhouse/client.h"
 #include "collector/fleet/source.h"
@@ -31,10 +34,28 @@ static int of_recordings(struct asking *a, fleet_asker *ask)
 	return r;
 }
 
+/* A failure that takes so long is kept for those who wait meanwhile. */
+#define SLOW_NS 500000000u
+
+int fleet_open_shared(struct exchange *x, uint64_t question_ms, uint64_t since_ns,
+		      struct clickhouse **ret_client, struct err_text *err)
+{
+	uint64_t begun_ns = uv_hrtime();
+	int r = sources_shared_failed(x->sources, since_ns, err);
+
+	if (r)
+		return r;
+	r = shared_open_for(sources_shared(x->sources), question_ms, &x->cancelled, ret_client,
+			    err);
+	if ((r == -ETIMEDOUT || r == -EHOSTUNREACH) && uv_hrtime() - begun_ns > SLOW_NS)
+		sources_shared_fail(x->sources, r, err);
+	return r;
+}
+
 static int of_shared(struct asking *a, fleet_asker *ask)
 {
 	struct clickhouse *client = NULL;
-	int r = shared_open(sources_shared(a->x->sources), &a->x->cancelled, &client, &a->x->err);
+	int r = fleet_open_shared(a->x, QUESTION_MS, a->x->begun_ns, &client, &a->x->err);
 
 	if (!r) {
 		struct fleet_source source = fleet_source_shared(client);

@@ -100,12 +100,12 @@ void sources_shared_fail(struct sources *sources, int error, const struct err_te
 	pthread_mutex_unlock(&sources->lock);
 }
 
-int sources_shared_failed(struct sources *sources, struct err_text *err)
+int sources_shared_failed(struct sources *sources, uint64_t since_ns, struct err_text *err)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&sources->lock);
-	if (sources->shared.error && uv_hrtime() - sources->shared.at_ns < SHARED_AGAIN_NS)
+	if (sources->shared.error && sources->shared.at_ns > since_ns)
 		r = err_set(err, sources->shared.error, "%s", sources->shared.why.text);
 	pthread_mutex_unlock(&sources->lock);
 	return r;

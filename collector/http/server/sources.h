@@ -72,12 +72,11 @@ void source_unlock(struct source *source);
 /* Returns the URL of the data base that collectors share, or NULL if there is none. */
 const char *sources_shared(const struct sources *sources);
 
-/* Keeps that it did not answer after a while, and why. For SHARED_AGAIN_NS from then on,
- * sources_shared_failed returns that error with its sentence: who asks does not wait for it. Later
- * it returns 0. */
-#define SHARED_AGAIN_NS 10000000000u
+/* Keeps that it did not answer after a while, and why. If that was after `since_ns` (uv_hrtime),
+ * sources_shared_failed returns that error with its sentence, else 0: others who ask do not wait as
+ * long again. */
 void sources_shared_fail(struct sources *sources, int error, const struct err_text *why);
-int sources_shared_failed(struct sources *sources, struct err_text *err);
+int sources_shared_failed(struct sources *sources, uint64_t since_ns, struct err_text *err);
 
 /* Returns the folder of the store, or NULL if there is none. */
 const char *sources_data(const struct sources *sources);
