@@ -365,7 +365,7 @@ export interface FleetTopRow {
 }
 
 export interface Imported {
-	/** Name of the file. */
+	/** Name of the file; of several that make one stream: all, with commas. */
 	file: string;
 	/** Id of the recording, for /data/ID. */
 	id: string;
@@ -1088,8 +1088,6 @@ export interface Ledger {
 	stored_apart: number;
 	/** Events before the collector joined (events). */
 	before_join: number;
-	/** Events before the collector joined, or missed by it, that another collector has (events). */
-	elsewhere: number;
 	/** Events before the program had an agent (events). */
 	before_recording: number;
 	/** 1: the program has not begun to record, else 0. */
@@ -1109,6 +1107,8 @@ export interface Ledger {
 	 * long (events).
 	 */
 	missed: number;
+	/** Events before the collector joined, or missed by it, that another collector has (events). */
+	elsewhere: number;
 	/** Allocations among the lost events. */
 	lost_allocations: number;
 	/** Frees among the lost events. */
