@@ -2,6 +2,7 @@
 #include "collector/clickhouse/upkeep.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -50,6 +51,51 @@ static int upkeep_numbers(struct clickhouse *c, size_t shard, struct buf *sql,
 #define BEHIND                                                                                     \
 	"toUInt64(sum(inserts_in_queue) + sum(log_max_index >= log_pointer AND log_max_index > "   \
 	"0) + sum(is_readonly) + sum(is_session_expired))"
+#define UPKEEP_TABLES "('sums_local', 'streams_local')"
+
+/* Counts the entries of a log in the coordinator, where the table has this path there. */
+static int upkeep_log(struct clickhouse *c, size_t shard, const char *path, size_t length,
+		      uint64_t *ret_count, struct err_text *err)
+{
+	cleanup(buf_done) struct buf sql = {.data = NULL};
+
+	if (memchr(path, '\'', length) || memchr(path, '\\', length))
+		return upkeep_wrong(c, err);
+	buf_printf(&sql,
+		   "SELECT toUInt64(count()) FROM system.zookeeper WHERE path = '%.*s/log' FORMAT "
+		   "RowBinary",
+		   (int)length, path);
+	return upkeep_numbers(c, shard, &sql, ret_count, 1, err);
+}
+
+/* A replica that has not read the first entry of its log shows the same numbers as one whose log is
+ * empty. Counts such entries. */
+static int upkeep_first_entries(struct clickhouse *c, size_t shard, uint64_t *ret_count,
+				struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = 65536}, sql = {.data = NULL};
+	struct reader reader;
+	int r;
+
+	buf_printf(&sql,
+		   "SELECT zookeeper_path FROM system.replicas WHERE database = '%s' AND table "
+		   "IN " UPKEEP_TABLES
+		   " AND log_max_index = 0 AND log_pointer = 0 FORMAT RowBinary",
+		   c->url.database);
+	r = buf_text(&sql) ? clickhouse_ask(c, shard, buf_text(&sql), &answer, err) : -ENOMEM;
+	reader = reader_of(answer.data, answer.length);
+	while (!r && reader_more(&reader)) {
+		size_t length = 0;
+		const char *path = row_get_bytes(&reader, PATH_MAX, &length);
+		uint64_t count = 0;
+
+		if (!path)
+			return upkeep_wrong(c, err);
+		r = upkeep_log(c, shard, path, length, &count, err);
+		*ret_count += count;
+	}
+	return r;
+}
 
 int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
 		      struct err_text *err)
@@ -61,10 +107,11 @@ int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
 	if (client->replicated) {
 		buf_printf(&sql,
 			   "SELECT " BEHIND " FROM system.replicas WHERE "
-			   "database = '%s' AND table IN "
-			   "('sums_local', 'streams_local') FORMAT RowBinary",
+			   "database = '%s' AND table IN " UPKEEP_TABLES " FORMAT RowBinary",
 			   client->url.database);
 		r = upkeep_numbers(client, shard, &sql, &missing, 1, err);
+		if (!r && !missing)
+			r = upkeep_first_entries(client, shard, &missing, err);
 	}
 	*ret_behind = missing;
 	return r;
