@@ -27,7 +27,7 @@ struct control_client {
 	uv_pipe_t pipe;
 	uv_timer_t timer;
 	unsigned handles; /* number of open libuv handles (pipe, timer) */
-	bool asked, ended, closing;
+	bool asked, ended, late, closing;
 	size_t length;
 	char line[CONTROL_LINE];
 	_Alignas(16) char note[CONTROL_NOTE];
@@ -110,13 +110,23 @@ void control_close(struct control *c)
 
 /* ---- answers ---- */
 
+/* Timers come before sockets in a turn of the loop. If the turn before took long, the client may
+ * have done its part meanwhile: it has one more turn. */
 static void server_ended(uv_timer_t *timer)
 {
-	server_let_go(timer->data);
+	struct control_client *client = timer->data;
+
+	if (client->late) {
+		server_let_go(client);
+		return;
+	}
+	client->late = true;
+	uv_timer_start(timer, server_ended, 1, 0);
 }
 
 static void server_be_patient(struct control_client *client)
 {
+	client->late = false;
 	uv_timer_start(&client->timer, server_ended, client->control->patience_ms, 0);
 }
 

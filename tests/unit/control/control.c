@@ -27,9 +27,11 @@ struct scene {
 };
 
 #define LONG_LINES 1000
+#define BUSY_MS	   600
 
-/* "now WORD" is answered at once, "later WORD" by the timer; "long" with more than a socket holds,
- * "flood" with more than anybody reads; all else with no. */
+/* "now WORD" is answered at once, "later WORD" by the timer; "busy" keeps the loop from all else,
+ * and has no answer; "long" is answered with more than a socket
+ * holds, "flood" with more than anybody reads; all else with no. */
 static void on_question(void *context, struct control_client *client, const char *line)
 {
 	struct scene *s = context;
@@ -41,6 +43,9 @@ static void on_question(void *context, struct control_client *client, const char
 		control_end(client);
 	} else if (!strncmp(line, "later ", 6)) {
 		snprintf(control_note(client), CONTROL_NOTE, "%.100s", line + 6);
+	} else if (!strcmp(line, "busy")) {
+		usleep(1000 * BUSY_MS);
+		control_end(client);
 	} else if (!strcmp(line, "long")) {
 		for (unsigned i = 0; i < LONG_LINES; i++)
 			control_say(client, "at %0500u", i);
@@ -249,12 +254,34 @@ static void slow_readers(void **state)
 	end(&s);
 }
 
+/* A client asks in time, while the loop is busy for longer than the patience. */
+static void busy_loop(void **state)
+{
+	char answer[64] = "";
+	struct scene s;
+	int first, other;
+
+	(void)state;
+	begin_patient(&s, BUSY_MS / 2);
+	first = reach();
+	other = reach();
+	send(other, "busy\n", 5, MSG_NOSIGNAL);
+	usleep(1000 * BUSY_MS / 4);
+	send(first, "now x\n", 6, MSG_NOSIGNAL);
+	assert_true(recv(first, answer, sizeof(answer) - 1, 0) > 0);
+	assert_int_equal(strncmp(answer, "at 1 2\n", 7), 0);
+	close(first);
+	close(other);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(questions),
 		TEST_IN_FOLDER(rules),
 		TEST_IN_FOLDER(slow_readers),
+		TEST_IN_FOLDER(busy_loop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
