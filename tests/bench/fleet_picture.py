@@ -6,7 +6,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 24, 70, 34
 ONE, ALL = False, True  # one collector, and several that share a data base
 # A line: its label, of which collectors, what of the results, and what one of that is in the panel's unit.
 PANELS = (
-    ("Snapshot of all agents", "s", (("one collector", ONE, "snapshot", 1), ("{} at once", ALL, "snapshot", 1))),
+    ("CPU of a snapshot of all", "s", (("one collector's command", ONE, "snapshot_cpu", 1), ("all {} commands", ALL, "snapshot_cpu", 1))),
     ("CPU", "s a second", (("one collector", ONE, "cpu", 1), ("all {}", ALL, "cpu", 1), ("ClickHouse, 3 servers", ALL, "clickhouse_cpu", 1),
                            ("what plays the agents", ALL, "player_cpu", 1))),
     ("Memory", "MiB resident", (("one collector", ONE, "resident_kib", 1 / 1024), ("the largest of {}", ALL, "resident_kib", 1 / 1024),
