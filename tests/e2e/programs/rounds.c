@@ -1,8 +1,9 @@
 /*
- * rounds PAIRS EVERY_MS WINDOW_MS FILE: every EVERY_MS it makes a round of so many allocations and frees, of 20 backtraces, and
- * measures it. After each window it prints a line: when it ended (in seconds since the epoch), the median of its rounds'
- * CPU time and of their duration, and the longest duration, in nanoseconds. A block a round stays, the last 500 of them. Until
- * there is such a file.
+ * rounds PAIRS EVERY_MS WINDOW_MS FILE: makes a round of PAIRS allocations and frees, of 20
+ * backtraces, every EVERY_MS, and measures it. Ends once there is such a FILE. After each window it
+ * prints a line: when it ended (in seconds since the epoch), the median of its rounds' CPU time and
+ * of their duration, and the longest duration, in nanoseconds. A block of each round stays, the last
+ * 500 of them.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -78,7 +79,9 @@ int main(int argc, char **argv)
 			count = 0;
 			ends = at + window_ns;
 		}
-		nanosleep(&(struct timespec){(time_t)(every_ns / 1000000000), (long)(every_ns % 1000000000)}, NULL);
+		nanosleep(&(struct timespec){(time_t)(every_ns / 1000000000),
+					     (long)(every_ns % 1000000000)},
+			  NULL);
 	}
 	return 0;
 }

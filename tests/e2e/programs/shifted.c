@@ -1,6 +1,7 @@
 /*
- * Preloaded into a collector: its wall clock is ahead by SHIFTED_S seconds (less than 0: behind), from the start. Its coarse
- * monotonic clock, by which it measures minutes, runs SHIFTED_SPEED times as fast.
+ * Preloaded into a collector: its wall clock is ahead by SHIFTED_S seconds (less than 0: behind), from
+ * the start. Its coarse monotonic clock, by which it measures minutes, runs SHIFTED_SPEED times as
+ * fast.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
