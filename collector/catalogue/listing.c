@@ -126,6 +126,7 @@ static void summary_fill(struct stream_summary *s, const struct stream_id *id, s
 		.pid = t->pid,
 		.start_wall_ns = t->start_wall_ns,
 		.last_ns = t->last_ns,
+		.position = t->position,
 		.events = t->events,
 		.recording_bytes = t->bytes,
 		.in_use_bytes = t->in_use_bytes,

@@ -25,6 +25,7 @@
 
 #include "collector/recording/labels.h"
 #include "collector/recording/stream_id.h"
+#include "collector/recording/stream_position.h"
 
 struct err_text;
 struct sqlite3;
@@ -74,7 +75,8 @@ struct stream_summary {
 	char *began_on;	      /* the collector that has the beginning; "": it is here */
 	uint32_t pid;	      /* 0: no program was recorded here, it was imported */
 	uint64_t start_wall_ns;
-	uint64_t last_ns; /* stream time of the last batch */
+	uint64_t last_ns;		 /* stream time of the last batch */
+	struct stream_position position; /* behind the last batch */
 	uint64_t events;
 	uint64_t recording_bytes;
 	uint64_t in_use_bytes; /* at the end, or as of the last batch */

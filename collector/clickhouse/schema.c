@@ -182,15 +182,26 @@ static void schema_local_engine(const struct clickhouse *c, const struct schema_
 	buf_printf(sql, "%s) %s%s", version, step->order, c->replicated ? REMEMBER : "");
 }
 
+/* A new table has the columns of all steps: a replica is refused whose columns are other than those
+ * that the first one has by now. `left` steps follow this one. */
+static void schema_put_columns(struct buf *sql, const struct schema_step *step, size_t left)
+{
+	buf_string(sql, step->columns);
+	for (size_t i = 1; i <= left; i++)
+		if (step[i].add && !strcmp(step[i].table, step->table))
+			buf_printf(sql, ", %s", step[i].add);
+}
+
 static int schema_make_local(struct clickhouse *c, size_t server, const struct schema_step *step,
-			     struct err_text *err)
+			     size_t left, struct err_text *err)
 {
 	cleanup(buf_done) struct buf sql = {.data = NULL};
 	char name[CLICKHOUSE_NAME_MAX + 8];
 
 	snprintf(name, sizeof(name), "%s_local", step->table);
-	buf_printf(&sql, "CREATE TABLE IF NOT EXISTS `%s`.%s (%s)", c->url.database, name,
-		   step->columns);
+	buf_printf(&sql, "CREATE TABLE IF NOT EXISTS `%s`.%s (", c->url.database, name);
+	schema_put_columns(&sql, step, left);
+	buf_string(&sql, ")");
 	schema_local_engine(c, step, &sql);
 	return schema_run(c, server, &sql, name, NULL, err);
 }
@@ -225,10 +236,10 @@ static int schema_add_to(struct clickhouse *c, size_t server, const struct schem
 
 /* Rows first, then what shows them. */
 static int schema_step_run(struct clickhouse *c, size_t server, const struct schema_step *step,
-			   struct err_text *err)
+			   size_t left, struct err_text *err)
 {
 	int r = step->add ? schema_add_to(c, server, step, "_local", err)
-			  : schema_make_local(c, server, step, err);
+			  : schema_make_local(c, server, step, left, err);
 
 	if (r < 0)
 		return r;
@@ -269,7 +280,7 @@ static int schema_migrate(struct clickhouse *c, size_t server, uint64_t from,
 
 		if (steps[i].version <= from)
 			continue;
-		r = schema_step_run(c, server, &steps[i], err);
+		r = schema_step_run(c, server, &steps[i], count - i - 1, err);
 		if (!r && (i + 1 == count || steps[i + 1].version != steps[i].version))
 			r = schema_note_version(c, server, steps[i].version, err);
 		if (r < 0)

@@ -38,5 +38,11 @@ const struct schema_step schema_steps[] = {
 	 "clock_offset_ns Int64, clock_error_ns UInt64, late UInt8, blocks UInt64, bytes UInt64, "
 	 "samples UInt64, blocks_error Float64, bytes_error Float64",
 	 "version", "PARTITION BY toYYYYMMDD(day) ORDER BY (snapshot, collector, position)", NULL},
+	{.version = 2, .table = "streams", .add = "incarnation UInt32"},
+	{.version = 2, .table = "streams", .add = "next_batch UInt64"},
+	{.version = 2, .table = "streams", .add = "first_incarnation UInt32"},
+	{.version = 2, .table = "streams", .add = "first_batch UInt64"},
+	{.version = 2, .table = "streams", .add = "bound_incarnation UInt32"},
+	{.version = 2, .table = "streams", .add = "bound_batch UInt64"},
 };
 const size_t schema_step_count = sizeof(schema_steps) / sizeof(*schema_steps);

@@ -236,12 +236,10 @@ int lane_begin(struct lane *lane, uint64_t collector)
 	return lane_failed(lane, r == 1 ? 0 : r, &err);
 }
 
-int lane_foreign(struct lane *lane, uint64_t collector, const struct stream_id *stream,
-		 bool *ret_foreign)
+int lane_read_others(struct lane *lane, uint64_t collector)
 {
 	struct err_text err = {0};
-	int r = marks_foreign(&lane->marks, lane->client, lane->shard, collector, stream,
-			      ret_foreign, &err);
+	int r = marks_read_others(&lane->marks, lane->client, lane->shard, collector, &err);
 
 	return r ? lane_failed(lane, r, &err) : 0;
 }

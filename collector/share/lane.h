@@ -38,6 +38,5 @@ int lane_begin(struct lane *lane, uint64_t collector);
 int lane_send(struct lane *lane);
 /* Keeps an error of the shard, with its sentence. Returns it. */
 int lane_failed(struct lane *lane, int error, const struct err_text *err);
-/* Whether another collector sends the stream (marks_foreign). Returns as lane_send. */
-int lane_foreign(struct lane *lane, uint64_t collector, const struct stream_id *stream,
-		 bool *ret_foreign);
+/* Reads what other collectors have of all streams (marks_read_others). Returns as lane_send. */
+int lane_read_others(struct lane *lane, uint64_t collector);

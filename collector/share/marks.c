@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/buf.h"
@@ -20,9 +21,34 @@
 void marks_done(struct marks *m)
 {
 	intern_done(&m->streams);
-	intern_done(&m->foreign);
+	free(m->others);
 	free(m->list);
 	*m = (struct marks){0};
+}
+
+static int by_stream(const void *a, const void *b)
+{
+	const struct stream_part *x = a, *y = b;
+
+	return memcmp(&x->stream, &y->stream, sizeof(x->stream));
+}
+
+const struct stream_part *marks_others(const struct marks *m, const struct stream_id *stream,
+				       size_t *ret_count)
+{
+	const struct stream_part key = {.stream = *stream}, *end = m->others + m->other_count;
+	const struct stream_part *found =
+		m->other_count ? bsearch(&key, m->others, m->other_count, sizeof(key), by_stream)
+			       : NULL;
+
+	*ret_count = 0;
+	if (!found)
+		return NULL;
+	while (found > m->others && !by_stream(found - 1, &key))
+		found--;
+	while (found + *ret_count < end && !by_stream(found + *ret_count, &key))
+		++*ret_count;
+	return found;
 }
 
 struct mark *marks_of(struct marks *m, const struct stream_id *stream)
@@ -33,6 +59,12 @@ struct mark *marks_of(struct marks *m, const struct stream_id *stream)
 	    array_reserve(&m->list, &m->capacity, (uint64_t)number + 1, sizeof(*m->list)) < 0)
 		return NULL;
 	return &m->list[number];
+}
+
+static void get_position(struct reader *r, struct stream_position *ret)
+{
+	ret->incarnation = row_get_u32(r);
+	ret->next = row_get_u64(r);
 }
 
 static int marks_parse(struct marks *m, const struct buf *answer)
@@ -48,6 +80,11 @@ static int marks_parse(struct marks *m, const struct buf *answer)
 		mark.bytes = row_get_i64(&r);
 		mark.units = row_get_i64(&r);
 		mark.print = row_get_u64(&r);
+		mark.recording_bytes = row_get_u64(&r);
+		mark.events = row_get_u64(&r);
+		get_position(&r, &mark.first);
+		get_position(&r, &mark.next);
+		get_position(&r, &mark.bound);
 		mark.sent_to = row_get_u32(&r);
 		mark.done = row_get_u8(&r);
 		if (reader_error(&r))
@@ -67,51 +104,71 @@ static int marks_parse(struct marks *m, const struct buf *answer)
 static int marks_ask(struct clickhouse *client, size_t shard, const char *what, const char *whose,
 		     uint64_t collector, const char *rest, struct buf *answer, struct err_text *err)
 {
-	char sql[512];
+	cleanup(buf_done) struct buf sql = {0};
 
 	answer->limit = CLICKHOUSE_ANSWER_MAX;
-	snprintf(sql, sizeof(sql),
-		 "SELECT %s FROM streams_local WHERE collector %s %" PRIu64 " %s FORMAT RowBinary",
-		 what, whose, collector, rest);
-	return clickhouse_ask(client, shard, sql, answer, err);
+	buf_printf(&sql,
+		   "SELECT %s FROM streams_local WHERE collector %s %" PRIu64
+		   " %s FORMAT RowBinary",
+		   what, whose, collector, rest);
+	return buf_text(&sql) ? clickhouse_ask(client, shard, buf_text(&sql), answer, err)
+			      : -ENOMEM;
 }
 
-static int read_foreign(struct marks *m, struct clickhouse *client, size_t shard,
-			uint64_t collector, struct err_text *err)
+static int parse_others(struct marks *m, const struct buf *answer)
+{
+	struct reader r = reader_of(answer->data, answer->length);
+	int e = 0;
+
+	m->other_count = 0;
+	while (!e && reader_more(&r)) {
+		if (array_reserve(&m->others, &m->other_capacity, (uint64_t)m->other_count + 1,
+				  sizeof(*m->others)) < 0)
+			e = -ENOMEM;
+		else
+			e = stream_part_get(&r, &m->others[m->other_count++]);
+	}
+	if (e < 0)
+		m->other_count = 0;
+	else if (m->other_count)
+		qsort(m->others, m->other_count, sizeof(*m->others), by_stream);
+	return e;
+}
+
+/* `which`: a condition for streams. */
+static int read_others(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
+		       const char *which, struct err_text *err)
 {
 	cleanup(buf_done) struct buf answer = {0};
-	struct reader r;
-	int e = marks_ask(client, shard, "DISTINCT stream", "!=", collector, "AND part = 0",
-			  &answer, err);
+	char rest[256];
+	int r;
 
-	if (e < 0)
-		return e;
-	intern_done(&m->foreign);
-	r = reader_of(answer.data, answer.length);
-	while (reader_more(&r)) {
-		uint8_t stream[ROW_ID_SIZE];
-
-		row_get_id(&r, stream);
-		if (!reader_error(&r) && !intern_bytes(&m->foreign, stream, sizeof(stream)))
-			return -ENOMEM;
-	}
-	if (reader_error(&r))
-		return err_set(err, -EBADMSG, "the shared store's list of streams is cut");
-	m->foreign_read = true;
-	return 0;
+	snprintf(rest, sizeof(rest), "%s GROUP BY stream, collector", which);
+	r = marks_ask(client, shard, STREAM_PART_LATEST, "!=", collector, rest, &answer, err);
+	if (!r)
+		r = parse_others(m, &answer);
+	return r == -EBADMSG ? err_set(err, r, "the shared store's list of streams is cut") : r;
 }
 
-bool marks_is_foreign(const struct marks *m, const struct stream_id *stream)
+/* Of the streams that several collectors have, which are few. */
+static int read_shared(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
+		       struct err_text *err)
 {
-	return intern_find(&m->foreign, stream->bytes, sizeof(stream->bytes));
+	char which[128];
+
+	m->others_complete = false;
+	snprintf(which, sizeof(which),
+		 "AND stream IN (SELECT stream FROM streams_local WHERE collector = %" PRIu64 ")",
+		 collector);
+	return read_others(m, client, shard, collector, which, err);
 }
 
-int marks_foreign(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
-		  const struct stream_id *stream, bool *ret_foreign, struct err_text *err)
+int marks_read_others(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
+		      struct err_text *err)
 {
-	int r = m->foreign_read ? 0 : read_foreign(m, client, shard, collector, err);
+	int r = m->others_complete ? 0 : read_others(m, client, shard, collector, "", err);
 
-	*ret_foreign = !r && marks_is_foreign(m, stream);
+	m->others_complete |= !r;
 	return r;
 }
 
@@ -139,20 +196,20 @@ static int marks_check(struct marks *m, struct clickhouse *client, size_t shard,
 	return 1;
 }
 
-int marks_read(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
-	       struct err_text *err)
+static int read_own(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
+		    struct err_text *err)
 {
 	cleanup(buf_done) struct buf answer = {0};
-	int r;
+	int r = caught_up(client, shard, err);
 
-	m->foreign_read = false;
-	if (m->read)
-		return marks_check(m, client, shard, collector, err);
-	r = caught_up(client, shard, err);
 	if (!r)
 		r = marks_ask(client, shard,
 			      "stream, argMax(last_ns, version), argMax(in_use_bytes, version), "
 			      "argMax(in_use_blocks, version), argMax(print, version), "
+			      "argMax(recording_bytes, version), argMax(events, version), "
+			      "argMax(first_incarnation, version), argMax(first_batch, version), "
+			      "argMax(incarnation, version), argMax(next_batch, version), "
+			      "argMax(bound_incarnation, version), argMax(bound_batch, version), "
 			      "argMax(sent_to, version), argMax(done, version)",
 			      "=", collector, "GROUP BY stream", &answer, err);
 	if (!r)
@@ -166,4 +223,14 @@ int marks_read(struct marks *m, struct clickhouse *client, size_t shard, uint64_
 	}
 	m->read = true;
 	return 0;
+}
+
+int marks_read(struct marks *m, struct clickhouse *client, size_t shard, uint64_t collector,
+	       struct err_text *err)
+{
+	int result = m->read ? marks_check(m, client, shard, collector, err)
+			     : read_own(m, client, shard, collector, err);
+	int r = result < 0 ? result : read_shared(m, client, shard, collector, err);
+
+	return r < 0 ? r : result;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -16,8 +17,10 @@
 #include "collector/query/minutes.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
+#include "collector/share/bounded.h"
 #include "collector/share/caught_up.h"
 #include "collector/share/kept.h"
+#include "collector/share/parts.h"
 #include "collector/share/snapshot_rows.h"
 #include "collector/sums/stack_ids.h"
 #include "collector/share/stream_row.h"
@@ -46,6 +49,7 @@ struct sent_stream {
 	struct filter filter;
 	struct mark mark;
 	uint32_t first, end; /* minutes that are due */
+	bool changed;	     /* the batch before which its sums end */
 	bool again; /* all that it has is compared with what was sent, and the difference sent */
 };
 
@@ -62,15 +66,96 @@ static bool has_new_minute(const struct stream_summary *s, const struct mark *ma
 	return minute_of(s->start_wall_ns + s->last_ns) > from;
 }
 
-bool stream_is_due(const struct stream_summary *s, const struct mark *mark, uint32_t kept)
+/* ---- what other collectors have ---- */
+
+static struct stream_part part_of(const struct stream_summary *s, const struct mark *mark,
+				  uint64_t collector)
 {
-	if ((s->start_wall_ns + s->last_ns) / DAY_NS < kept)
-		return false;
-	if (mark->print != stream_row_print(s))
+	return (struct stream_part){.stream = s->id,
+				    .collector = collector,
+				    .first = mark->first,
+				    .next = s->position,
+				    .start_wall_ns = s->start_wall_ns,
+				    .last_ns = s->last_ns,
+				    .events = s->events,
+				    .state = s->state,
+				    .begins_later = is_later_part(s)};
+}
+
+static bool same_position(struct stream_position a, struct stream_position b)
+{
+	return !position_compare(a, b);
+}
+
+/*
+ * Returns the batch before which the sums end, because others have all that follows; incarnation 0:
+ * there is none. What was once left out stays out as long as nothing was added: the other one has
+ * sent it, even if it has more gaps by now.
+ */
+static struct stream_position bound_of(const struct stream_summary *s, const struct mark *mark,
+				       const struct marks *marks, uint64_t collector)
+{
+	const struct stream_part self = part_of(s, mark, collector);
+	struct stream_position bound = {0};
+	size_t count = 0;
+	const struct stream_part *others = marks_others(marks, &s->id, &count);
+
+	if (mark->bound.incarnation && same_position(mark->next, s->position))
+		bound = mark->bound;
+	for (size_t i = 0; s->state != STREAM_LIVE && i < count; i++)
+		if (stream_part_covers(&others[i], &self) &&
+		    (!bound.incarnation || position_compare(others[i].first, bound) < 0))
+			bound = others[i].first;
+	return bound;
+}
+
+static bool has_others(const struct stream_summary *s, const struct marks *marks)
+{
+	size_t count;
+
+	marks_others(marks, &s->id, &count);
+	return count;
+}
+
+bool stream_is_copy(const struct stream_summary *s, const struct mark *mark,
+		    const struct marks *marks)
+{
+	const struct stream_part self = part_of(s, mark, 0);
+	size_t count;
+	const struct stream_part *others = marks_others(marks, &s->id, &count);
+
+	for (size_t i = 0; !mark->sent_to && i < count; i++)
+		if (stream_part_is_copy(&others[i], &self))
+			return true;
+	return false;
+}
+
+/* ---- what is due ---- */
+
+/* Whether what a stream that nobody writes has is not what was sent. */
+static bool has_changed(const struct stream_summary *s, const struct mark *mark)
+{
+	return !mark->done || mark->last_ns != s->last_ns ||
+	       mark->recording_bytes != s->recording_bytes ||
+	       (mark->next.incarnation && !same_position(mark->next, s->position));
+}
+
+static bool sums_are_due(const struct stream_summary *s, const struct mark *mark,
+			 const struct marks *marks, uint64_t collector)
+{
+	if (!same_position(bound_of(s, mark, marks, collector), mark->bound))
 		return true;
 	if (s->state == STREAM_LIVE)
 		return has_new_minute(s, mark);
-	return !mark->done || mark->last_ns != s->last_ns;
+	return has_changed(s, mark) || (!mark->first.incarnation && has_others(s, marks));
+}
+
+bool stream_is_due(const struct stream_summary *s, const struct mark *mark,
+		   const struct marks *marks, uint64_t collector, uint32_t kept)
+{
+	if ((s->start_wall_ns + s->last_ns) / DAY_NS < kept)
+		return false;
+	return mark->print != stream_row_print(s) || sums_are_due(s, mark, marks, collector);
 }
 
 /* ---- rows ---- */
@@ -173,7 +258,7 @@ static int put_snapshot(const struct sent_stream *g, struct err_text *err)
 }
 
 /* The stream's row says how far its sums have come, and follows them. */
-static int put_stream(const struct sent_stream *g)
+static int put_stream(struct sent_stream *g)
 {
 	struct lane *lane = g->sending->lane;
 	struct shipment_part *part =
@@ -182,6 +267,8 @@ static int put_stream(const struct sent_stream *g)
 
 	if (!part || !mark)
 		return -ENOMEM;
+	g->mark.next = g->stream->position;
+	g->mark.recording_bytes = g->stream->recording_bytes;
 	stream_row_put(&part->data, g->stream, g->sending->collector, next_version(g->sending),
 		       &g->mark);
 	shipment_row(&lane->shipment, part);
@@ -304,10 +391,12 @@ static int name_stacks(const struct sent_stream *g, struct minutes *minutes)
 static int send_minutes(struct sent_stream *g, uint32_t first, uint32_t end, struct err_text *err)
 {
 	cleanup(minutes_done) struct minutes minutes = {0}, before = {0};
-	int r = query_minutes(g->view, &g->filter, g->stream->start_wall_ns, first, end, &minutes,
-			      err);
+	int r = 0;
 
-	if (!r && !g->ids.count)
+	if (g->view)
+		r = query_minutes(g->view, &g->filter, g->stream->start_wall_ns, first, end,
+				  &minutes, err);
+	if (!r && g->view && !g->ids.count)
 		r = stack_ids_init(&g->ids, g->view);
 	if (!r)
 		r = name_stacks(g, &minutes);
@@ -327,7 +416,8 @@ static int send_minutes(struct sent_stream *g, uint32_t first, uint32_t end, str
 
 static uint32_t chunk_end(const struct sent_stream *g, uint32_t from)
 {
-	uint32_t chunk = recording_rows(g->recording) > ROWS_A_DAY ? MINUTES_A_HOUR : MINUTES_A_DAY;
+	bool large = g->recording && recording_rows(g->recording) > ROWS_A_DAY;
+	uint32_t chunk = large ? MINUTES_A_HOUR : MINUTES_A_DAY;
 	uint64_t end = ((uint64_t)from / chunk + 1) * chunk;
 
 	if (from < first_kept(g))
@@ -374,18 +464,23 @@ static int send_chunks(struct sent_stream *g, struct err_text *err)
 /* Finds the minutes that are due. */
 static int find_minutes(struct sent_stream *g, struct err_text *err)
 {
-	uint64_t start = g->stream->start_wall_ns, watermark = recording_watermark_ns(g->recording);
+	uint64_t start = g->stream->start_wall_ns;
 
 	if (g->stream->state == STREAM_LIVE) {
+		uint64_t watermark = g->recording ? recording_watermark_ns(g->recording) : 0;
+
 		if (watermark > g->stream->last_ns)
 			watermark = g->stream->last_ns;
 		g->end = minute_of(start + watermark);
+		g->again = g->mark.sent_to && g->changed;
 	} else {
 		g->end = minute_of(start + g->stream->last_ns) + 1;
 		g->again = g->mark.sent_to;
 	}
 	if (g->again)
 		g->mark.bytes = g->mark.units = 0;
+	if (g->again && g->end < g->mark.sent_to)
+		g->end = g->mark.sent_to;
 	g->first = g->mark.sent_to && !g->again ? g->mark.sent_to : first_minute(g->stream);
 	if (g->first > g->end)
 		g->first = g->end;
@@ -394,12 +489,53 @@ static int find_minutes(struct sent_stream *g, struct err_text *err)
 		       : err_set(err, -EINVAL, "it says that it took longer than ten years");
 }
 
-static int read_and_send(struct sent_stream *g, struct err_text *err)
+/* Puts the beginning of the recording in its place. */
+static int open_beginning(struct sent_stream *g, const char *path, struct err_text *err)
+{
+	cleanup(cleanup_free) char *copy = NULL;
+	uint64_t bytes;
+	int r;
+
+	recording_close(g->recording);
+	g->recording = NULL;
+	g->mark.events = 0;
+	if (asprintf(&copy, "%s/beginning", g->sending->folder) < 0) {
+		copy = NULL;
+		return -ENOMEM;
+	}
+	r = bounded_copy(path, copy, g->mark.bound, &bytes, err);
+	if (!r && bytes)
+		r = recording_open(copy, NULL, NULL, &g->recording, err);
+	if (!r && bytes)
+		g->mark.events = recording_ledger(g->recording)->stored;
+	unlink(copy);
+	return r;
+}
+
+/* Opens what counts of the recording; nothing, if nothing does. */
+static int open_recording(struct sent_stream *g, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(g->sending->store, &g->stream->id);
+	const struct marks *marks = &g->sending->lane->marks;
+	bool search = g->stream->state != STREAM_LIVE && has_others(g->stream, marks);
+	struct stream_position bound;
 	int r = path ? recording_open(path, NULL, NULL, &g->recording, err) : -ENOMEM;
 
 	if (!r)
+		r = bounded_first(g->recording, search, &g->mark.first, err);
+	if (r < 0)
+		return r;
+	bound = bound_of(g->stream, &g->mark, marks, g->sending->collector);
+	g->changed = !same_position(bound, g->mark.bound);
+	g->mark.bound = bound;
+	return bound.incarnation ? open_beginning(g, path, err) : 0;
+}
+
+static int read_and_send(struct sent_stream *g, struct err_text *err)
+{
+	int r = open_recording(g, err);
+
+	if (!r && g->recording)
 		r = view_new(g->recording, g->sending->symbols, &g->view, err);
 	if (r < 0)
 		return r;
@@ -420,8 +556,7 @@ int stream_send(const struct sending *sending, const struct stream_summary *stre
 	if (!mark)
 		return -ENOMEM;
 	g.mark = *mark;
-	sums = stream->state == STREAM_LIVE ? has_new_minute(stream, mark)
-					    : !mark->done || mark->last_ns != stream->last_ns;
+	sums = sums_are_due(stream, mark, &sending->lane->marks, sending->collector);
 	if (sums)
 		r = read_and_send(&g, err);
 	if (!r && (!sums || g.first == g.end)) {

@@ -26,7 +26,6 @@
 #include "collector/share/lane.h"
 #include "collector/share/send.h"
 #include "collector/share/share_number.h"
-#include "collector/share/stream_row.h"
 
 #include "base/ban.h"
 
@@ -416,22 +415,22 @@ static int pass_stream(struct share_pass *p, const struct stream_summary *s)
 					.collector = share->collector,
 					.kept = share->kept,
 					.version = &share->version,
+					.folder = share->folder,
 					.stopped = &share->stopped};
 	struct err_text err = {0};
-	bool foreign = false;
 	int r;
 
 	if (!mark)
 		return -ENOMEM;
 	if (share->kept && !fleet_clock_is_set(s->start_wall_ns))
 		note_unset(p, s);
-	if (!stream_is_due(s, mark, share->kept)) {
+	if (!stream_is_due(s, mark, &lane->marks, share->collector, share->kept)) {
 		p->report->streams++;
 		return 0;
 	}
-	if (!mark->sent_to && !is_later_part(s) && !lane->error)
-		lane_foreign(lane, share->collector, &s->id, &foreign);
-	if (foreign) {
+	if (!mark->sent_to && !lane->error)
+		lane_read_others(lane, share->collector);
+	if (!lane->error && stream_is_copy(s, mark, &lane->marks)) {
 		p->report->foreign++;
 		return 0;
 	}
@@ -492,12 +491,15 @@ static void note_all_waiting(struct share_pass *p, int error, const char *why)
 	for (size_t i = 0; i < p->count; i++) {
 		const struct stream_summary *s = &p->streams[i];
 		const struct mark nothing = {0};
-		struct mark *mark = p->share->lane_count
-					    ? marks_of(&lane_of(p->share, s)->marks, &s->id)
-					    : NULL;
+		struct marks unknown = {0}, *marks = p->share->lane_count
+							     ? &lane_of(p->share, s)->marks
+							     : &unknown;
+		const struct mark *mark = marks_of(marks, &s->id);
 
-		if (stream_is_due(s, mark ? mark : &nothing, p->share->kept))
-			note_waiting(p, s, mark ? mark : &nothing, error, why);
+		mark = mark ? mark : &nothing;
+		if (stream_is_due(s, mark, marks, p->share->collector, p->share->kept))
+			note_waiting(p, s, mark, error, why);
+		marks_done(&unknown);
 	}
 }
 
@@ -506,12 +508,11 @@ static bool has_arrived(const struct share_pass *p, const struct stream_summary 
 {
 	struct lane *lane = lane_of(p->share, s);
 	struct mark *mark = marks_of(&lane->marks, &s->id);
-	bool foreign;
 
 	if (!mark)
 		return false;
-	foreign = !mark->sent_to && marks_is_foreign(&lane->marks, &s->id);
-	if (stream_is_due(s, mark, p->share->kept) && !foreign)
+	if (stream_is_due(s, mark, &lane->marks, p->share->collector, p->share->kept) &&
+	    !stream_is_copy(s, mark, &lane->marks))
 		mark->arrived = false;
 	else if (!lane->error)
 		mark->arrived = true;

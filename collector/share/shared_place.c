@@ -14,6 +14,7 @@
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
 #include "collector/share/collectors.h"
+#include "collector/share/parts.h"
 
 #include "base/ban.h"
 
@@ -27,35 +28,36 @@ static bool is_beginning_of_id(const char *text)
 	return length && length < STREAM_ID_TEXT && text[strspn(text, "0123456789abcdef")] == '\0';
 }
 
-/* Reads which collector has the last part. */
+/* Reads which collector has the stream's end. */
 static int read_parts(const struct buf *answer, struct shared_place *place)
 {
 	struct reader r = reader_of(answer->data, answer->length);
-	struct stream_id first = {0}, id;
+	struct stream_part latest = {0}, part;
 
 	if (!answer->length)
 		return -ENOENT;
 	for (bool is_first = true; reader_more(&r); is_first = false) {
-		row_get_id(&r, id.bytes);
-		place->collector = row_get_u64(&r);
-		if (is_first)
-			first = id;
-		else if (memcmp(&first, &id, sizeof(id)) != 0 && !reader_error(&r))
+		if (stream_part_get(&r, &part) < 0)
+			return -EBADMSG;
+		if (!is_first && memcmp(&latest.stream, &part.stream, sizeof(part.stream)) != 0)
 			return -EEXIST;
+		if (is_first || stream_part_is_later(&part, &latest))
+			latest = part;
 	}
-	stream_id_format(place->id, &first);
-	return reader_error(&r);
+	place->collector = latest.collector;
+	stream_id_format(place->id, &latest.stream);
+	return 0;
 }
 
 static int find_stream(struct clickhouse *client, const char *id, struct shared_place *place,
 		       struct err_text *err)
 {
 	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
-	char question[256];
+	char question[512];
 	int r;
 
 	snprintf(question, sizeof(question),
-		 "SELECT stream, collector FROM streams FINAL "
+		 "SELECT " STREAM_PART_COLUMNS " FROM streams FINAL "
 		 "WHERE startsWith(lower(hex(stream)), '%s') AND sent_to > 0 "
 		 "ORDER BY stream, version LIMIT %d FORMAT RowBinary",
 		 id, PARTS_MAX);

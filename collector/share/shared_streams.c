@@ -16,6 +16,7 @@
 #include "collector/clickhouse/shards.h"
 #include "collector/clickhouse/url.h"
 #include "collector/query/minutes.h"
+#include "collector/share/parts.h"
 
 #include "base/ban.h"
 
@@ -23,7 +24,8 @@
 
 struct listing {
 	struct stream_summary *list;
-	uint64_t *owners; /* by stream */
+	uint64_t *owners;	   /* by stream */
+	struct stream_part latest; /* of the last stream */
 	uint32_t count, capacity, owners_capacity;
 };
 
@@ -63,7 +65,7 @@ static uint64_t not_negative(int64_t value)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-static int get_row(struct reader *r, struct stream_summary *s, uint64_t *ret_owner)
+static int get_row(struct reader *r, struct stream_summary *s, struct stream_part *ret_part)
 {
 	uint8_t state;
 
@@ -79,14 +81,13 @@ static int get_row(struct reader *r, struct stream_summary *s, uint64_t *ret_own
 	s->in_use_blocks = not_negative(row_get_i64(r)) / MINUTE_UNIT;
 	state = row_get_u8(r);
 	s->is_snapshot = row_get_u8(r);
-	*ret_owner = row_get_u64(r);
-	if (state > STREAM_INTERRUPTED || reader_error(r))
+	if (state > STREAM_INTERRUPTED || stream_part_get(r, ret_part) < 0)
 		return -EBADMSG;
 	s->state = state;
 	return has_texts(s) ? 0 : -ENOMEM;
 }
 
-/* Takes what an earlier collector had of the stream into the row of the later one. */
+/* Takes what another collector has of the stream into the row of the one that has its end. */
 static void join_rows(struct stream_summary *late, const struct stream_summary *early)
 {
 	uint64_t end = late->start_wall_ns + late->last_ns,
@@ -101,8 +102,27 @@ static void join_rows(struct stream_summary *late, const struct stream_summary *
 	late->in_use_blocks += early->in_use_blocks;
 }
 
+/* The last row joins the one before, of the same stream. */
+static void join_last(struct listing *l, const struct stream_part *part)
+{
+	struct stream_summary *s = &l->list[l->count - 2];
+
+	if (stream_part_is_later(part, &l->latest)) {
+		struct stream_summary early = s[0];
+
+		s[0] = s[1];
+		s[1] = early;
+		l->owners[l->count - 2] = part->collector;
+		l->latest = *part;
+	}
+	join_rows(&s[0], &s[1]);
+	store_list_drop(l->list, l->count - 1, l->count);
+	l->count--;
+}
+
 static int add_row(struct listing *l, struct reader *r)
 {
+	struct stream_part part = {0};
 	struct stream_summary *s;
 	int e;
 
@@ -110,19 +130,16 @@ static int add_row(struct listing *l, struct reader *r)
 	    array_reserve(&l->owners, &l->owners_capacity, (uint64_t)l->count + 1,
 			  sizeof(*l->owners)) < 0)
 		return -ENOMEM;
-	s = &l->list[l->count];
-	e = get_row(r, s, &l->owners[l->count++]);
-	if (!e && l->count > 1 && !memcmp(&s[-1].id, &s->id, sizeof(s->id))) {
-		struct stream_summary early = s[-1];
-
-		join_rows(s, &early);
-		s[-1] = *s;
-		*s = early;
-		l->owners[l->count - 2] = l->owners[l->count - 1];
-		store_list_drop(l->list, l->count - 1, l->count);
-		l->count--;
-	}
-	return e;
+	s = &l->list[l->count++];
+	e = get_row(r, s, &part);
+	l->owners[l->count - 1] = part.collector;
+	if (e < 0)
+		return e;
+	if (l->count > 1 && !memcmp(&s[-1].id, &s->id, sizeof(s->id)))
+		join_last(l, &part);
+	else
+		l->latest = part;
+	return 0;
 }
 
 static int read_rows(struct listing *l, const struct buf *answer)
@@ -153,7 +170,7 @@ static void choose(struct listing *l, const struct selector *selector)
 }
 
 /*
- * A row of one collector is later than another of the same stream if its version is higher. Without
+ * Of rows of the same stream, the one that has the stream's end says what it is (parts.h). Without
  * FINAL, which takes memory by the number of days (marks.c). The same row may be there twice. All
  * of a stream is on one shard, which finds the last row by itself.
  */
@@ -164,8 +181,9 @@ static int listing_ask(struct clickhouse *client, struct buf *answer, struct err
 	buf_printf(&sql,
 		   "SELECT stream, name, executable, command_line, host, architecture, board, "
 		   "cgroup, build, tags, incomplete, pid, start_wall_ns, last_ns, events, "
-		   "recording_bytes, in_use_bytes, in_use_blocks, state, is_snapshot, collector "
-		   "FROM streams WHERE sent_to > 0 AND (stream, collector, version) IN (SELECT "
+		   "recording_bytes, in_use_bytes, in_use_blocks, state, "
+		   "is_snapshot, " STREAM_PART_COLUMNS
+		   " FROM streams WHERE sent_to > 0 AND (stream, collector, version) IN (SELECT "
 		   "stream, collector, max(version) FROM `%s`.streams_local GROUP BY stream, "
 		   "collector) ORDER BY stream, version LIMIT 1 BY stream, collector "
 		   "FORMAT RowBinary",

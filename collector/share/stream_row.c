@@ -21,12 +21,18 @@ static void put_texts(struct buf *out, const struct stream_summary *s)
 		row_put_text(out, texts[i]);
 }
 
+static void put_position(struct buf *out, struct stream_position position)
+{
+	row_put_u32(out, position.incarnation);
+	row_put_u64(out, position.next);
+}
+
 static void put_figures(struct buf *out, const struct stream_summary *s, const struct mark *mark)
 {
 	row_put_u32(out, s->pid);
 	row_put_u64(out, s->start_wall_ns);
 	row_put_u64(out, mark->last_ns);
-	row_put_u64(out, s->events);
+	row_put_u64(out, mark->bound.incarnation ? mark->events : s->events);
 	row_put_u64(out, s->recording_bytes);
 	row_put_i64(out, mark->bytes);
 	row_put_i64(out, mark->units);
@@ -45,6 +51,9 @@ uint64_t stream_row_print(const struct stream_summary *s)
 
 	put_texts(&row, s);
 	row_put_u8(&row, (uint8_t)s->state);
+	/* While it is live, the row follows with its sums. */
+	if (s->state != STREAM_LIVE)
+		put_position(&row, s->position);
 	return buf_error(&row) ? 0 : XXH3_64bits(row.data, row.length);
 }
 
@@ -61,4 +70,7 @@ void stream_row_put(struct buf *rows, const struct stream_summary *s, uint64_t c
 	row_put_u8(rows, mark->done);
 	row_put_u64(rows, mark->print);
 	row_put_u8(rows, is_later_part(s));
+	put_position(rows, s->position);
+	put_position(rows, mark->first);
+	put_position(rows, mark->bound);
 }

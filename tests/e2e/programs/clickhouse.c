@@ -1,7 +1,7 @@
 /*
  * clickhouse URL COMMAND [ARG...]: what the collector's client of ClickHouse does, one call a run.
  *
- *	prepare [VERSION]		asks the servers, makes the schema; with a made-up version 2
+ *	prepare [next]		asks the servers, makes the schema; with a made-up next version
  *	insert BATCH STREAM DAY ROWS [SHARD]	ROWS rows into sums; prints the shard
  *	many BATCH STREAM DAY ROWS COUNT	as many inserts, of batches of these numbers; prints how many
  *	find BATCH STREAM DAY [SHARD]	what is there of a batch
@@ -142,7 +142,7 @@ static int prepare(bool next)
 		r = 0;
 	memcpy(steps, schema_steps, schema_step_count * sizeof(*steps));
 	steps[schema_step_count] = (struct schema_step){
-		.version = 2, .table = "sums", .add = "moved UInt64"};
+		.version = schema_steps[schema_step_count - 1].version + 1, .table = "sums", .add = "moved UInt64"};
 	for (size_t i = 0; next && !r && i < clickhouse_servers(client); i++)
 		r = schema_apply(client, i, steps, schema_step_count + 1, &err);
 	if (!r)
