@@ -53,6 +53,15 @@ uint64_t snapshot_spread_ns(const struct snapshot *s)
 	return last > first ? last - first : 0;
 }
 
+size_t snapshot_incomplete(const struct snapshot *s)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		count += !s->members[i].missing && s->members[i].incomplete;
+	return count;
+}
+
 /* Members are sorted by host, missing ones last. */
 size_t snapshot_hosts(const struct snapshot *s)
 {
@@ -96,6 +105,8 @@ static const struct answer_field process_fields[] = {
 	ROW("late", member.late, NULL,
 	    "it had no marker, and joined when its data had come: what it had in use at the time "
 	    "of the snapshot, by the clock of its host"),
+	ROW("incomplete", member.incomplete, NULL,
+	    "what its recording lacked: more may have been in use", .when = IF_SET),
 	{0},
 };
 static const struct answer process_answer = {"snapshot_process", process_fields};

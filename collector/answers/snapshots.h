@@ -17,6 +17,8 @@ struct usage snapshot_total(const struct snapshot *snapshot);
 uint64_t snapshot_spread_ns(const struct snapshot *snapshot);
 /* Returns the number of hosts of the included members. */
 size_t snapshot_hosts(const struct snapshot *snapshot);
+/* Returns how many included members' recordings lacked something. */
+size_t snapshot_incomplete(const struct snapshot *snapshot);
 
 /* Describes a snapshot; json_members writes it into an object that the caller has opened. */
 extern const struct answer snapshot_answer;

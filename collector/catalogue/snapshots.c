@@ -34,10 +34,13 @@ static const char schema[] =
 	"INTEGER, blocks_error REAL, bytes_error REAL, PRIMARY KEY (snapshot, position)) WITHOUT "
 	"ROWID;";
 /* What came later. An older collector does not look at it. */
-static const char schema_clocks[] =
+static const char schema_later[] =
 	"CREATE TABLE IF NOT EXISTS clocks (snapshot TEXT NOT NULL REFERENCES snapshots ON DELETE "
 	"CASCADE, position INTEGER, offset_ns INTEGER NOT NULL, error_ns INTEGER NOT NULL, late "
-	"INTEGER NOT NULL, PRIMARY KEY (snapshot, position)) WITHOUT ROWID;";
+	"INTEGER NOT NULL, PRIMARY KEY (snapshot, position)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS incomplete (snapshot TEXT NOT NULL REFERENCES snapshots ON "
+	"DELETE CASCADE, position INTEGER, why TEXT NOT NULL, PRIMARY KEY (snapshot, position)) "
+	"WITHOUT ROWID;";
 
 DEFINE_CLEANUP(sqlite3_close, sqlite3 *)
 DEFINE_CLEANUP(sqlite3_finalize, sqlite3_stmt *)
@@ -47,6 +50,7 @@ void snapshot_member_done(struct snapshot_member *m)
 	free(m->host);
 	free(m->executable);
 	free(m->missing);
+	free(m->incomplete);
 	*m = (struct snapshot_member){0};
 }
 
@@ -131,7 +135,7 @@ static int check_version(sqlite3 *db, bool write, struct err_text *err)
 		version = SNAPSHOTS_VERSION;
 	}
 	if (!r && write && version == SNAPSHOTS_VERSION)
-		r = snapshots_execute(db, schema_clocks, err);
+		r = snapshots_execute(db, schema_later, err);
 	if (!r && version != SNAPSHOTS_VERSION)
 		r = err_set(err, -EBADMSG,
 			    "the list of snapshots (" SNAPSHOTS_NAME
@@ -259,13 +263,27 @@ static int read_members(sqlite3 *db, struct snapshot *snapshot, struct err_text 
 	return code == SQLITE_DONE ? 0 : snapshots_failed(db, code, err);
 }
 
-/* A list of an older collector has no such table. */
-static int read_clocks(sqlite3 *db, struct snapshot *snapshot, struct err_text *err)
+static int take_clock(sqlite3_stmt *s, struct snapshot_member *m)
+{
+	m->clock_offset_ns = sqlite3_column_int64(s, 1);
+	m->clock_error_ns = snapshots_number_of(s, 2);
+	m->late = snapshots_number_of(s, 3) != 0;
+	return SQLITE_OK;
+}
+
+static int take_incomplete(sqlite3_stmt *s, struct snapshot_member *m)
+{
+	free(m->incomplete);
+	m->incomplete = snapshots_text_of(s, 1);
+	return m->incomplete ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* Takes what a table says of members. A list of an older collector has no such table. */
+static int read_later(sqlite3 *db, struct snapshot *snapshot, const char *sql,
+		      int (*take)(sqlite3_stmt *s, struct snapshot_member *m), struct err_text *err)
 {
 	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
-	int code = sqlite3_prepare_v2(
-		db, "SELECT position, offset_ns, error_ns, late FROM clocks WHERE snapshot = ?1",
-		-1, &s, NULL);
+	int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
 
 	if (code == SQLITE_ERROR)
 		return 0;
@@ -274,12 +292,8 @@ static int read_clocks(sqlite3 *db, struct snapshot *snapshot, struct err_text *
 	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		uint64_t position = snapshots_number_of(s, 0);
 
-		code = SQLITE_OK;
-		if (position >= snapshot->count)
-			continue;
-		snapshot->members[position].clock_offset_ns = sqlite3_column_int64(s, 1);
-		snapshot->members[position].clock_error_ns = snapshots_number_of(s, 2);
-		snapshot->members[position].late = snapshots_number_of(s, 3) != 0;
+		code = position < snapshot->count ? take(s, &snapshot->members[position])
+						  : SQLITE_OK;
 	}
 	return code == SQLITE_DONE ? 0 : snapshots_failed(db, code, err);
 }
@@ -296,7 +310,15 @@ static int read_snapshot(sqlite3 *db, sqlite3_stmt *s, struct snapshot *out, str
 		return snapshots_failed(NULL, SQLITE_CORRUPT, err);
 	snprintf(out->name, sizeof(out->name), "%s", (const char *)name);
 	r = read_members(db, out, err);
-	return r ? r : read_clocks(db, out, err);
+	if (!r)
+		r = read_later(db, out,
+			       "SELECT position, offset_ns, error_ns, late FROM clocks WHERE "
+			       "snapshot = ?1",
+			       take_clock, err);
+	if (!r)
+		r = read_later(db, out, "SELECT position, why FROM incomplete WHERE snapshot = ?1",
+			       take_incomplete, err);
+	return r;
 }
 
 /* Reads the snapshot with this name, or of this stream; all if both are NULL. */
@@ -437,7 +459,7 @@ static void bind_number(sqlite3_stmt *s, int index, uint64_t number)
 	sqlite3_bind_int64(s, index, (sqlite3_int64)number);
 }
 
-static void bind_member(sqlite3_stmt *s, const struct snapshot_member *m)
+static bool bind_member(sqlite3_stmt *s, const struct snapshot_member *m)
 {
 	sqlite3_bind_blob(s, 3, m->stream.bytes, sizeof(m->stream.bytes), SQLITE_STATIC);
 	sqlite3_bind_text(s, 4, m->host, -1, SQLITE_STATIC);
@@ -453,24 +475,38 @@ static void bind_member(sqlite3_stmt *s, const struct snapshot_member *m)
 	bind_number(s, 14, m->samples);
 	sqlite3_bind_double(s, 15, m->blocks_error);
 	sqlite3_bind_double(s, 16, m->bytes_error);
+	return true;
 }
 
-static int put_members(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
+static bool bind_clock(sqlite3_stmt *s, const struct snapshot_member *m)
+{
+	sqlite3_bind_int64(s, 3, m->clock_offset_ns);
+	bind_number(s, 4, m->clock_error_ns);
+	bind_number(s, 5, m->late);
+	return true;
+}
+
+static bool bind_incomplete(sqlite3_stmt *s, const struct snapshot_member *m)
+{
+	sqlite3_bind_text(s, 3, m->incomplete, -1, SQLITE_STATIC);
+	return m->incomplete;
+}
+
+/* Adds a row for each member for which `bind` returns true. */
+static int put_rows(sqlite3 *db, const struct snapshot *snapshot, const char *sql,
+		    bool (*bind)(sqlite3_stmt *s, const struct snapshot_member *m),
+		    struct err_text *err)
 {
 	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
-	int code =
-		sqlite3_prepare_v2(db,
-				   "INSERT INTO members (snapshot, position, " MEMBER_COLUMNS
-				   ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
-				   "?13, ?14, ?15, ?16)",
-				   -1, &s, NULL);
+	int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
 
 	if (code != SQLITE_OK)
 		return snapshots_failed(db, code, err);
 	sqlite3_bind_text(s, 1, snapshot->name, -1, SQLITE_STATIC);
 	for (size_t i = 0; i < snapshot->count; i++) {
 		bind_number(s, 2, i);
-		bind_member(s, &snapshot->members[i]);
+		if (!bind(s, &snapshot->members[i]))
+			continue;
 		code = sqlite3_step(s);
 		if (code != SQLITE_DONE)
 			return snapshots_failed(db, code, err);
@@ -479,27 +515,21 @@ static int put_members(sqlite3 *db, const struct snapshot *snapshot, struct err_
 	return 0;
 }
 
-static int put_clocks(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
+static int put_members(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
 {
-	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
-	int code = sqlite3_prepare_v2(db, "INSERT INTO clocks VALUES (?1, ?2, ?3, ?4, ?5)", -1, &s,
-				      NULL);
+	int r = put_rows(db, snapshot,
+			 "INSERT INTO members (snapshot, position, " MEMBER_COLUMNS
+			 ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+			 "?15, ?16)",
+			 bind_member, err);
 
-	if (code != SQLITE_OK)
-		return snapshots_failed(db, code, err);
-	sqlite3_bind_text(s, 1, snapshot->name, -1, SQLITE_STATIC);
-	for (size_t i = 0; i < snapshot->count; i++) {
-		const struct snapshot_member *m = &snapshot->members[i];
-
-		bind_number(s, 2, i);
-		sqlite3_bind_int64(s, 3, m->clock_offset_ns);
-		bind_number(s, 4, m->clock_error_ns);
-		bind_number(s, 5, m->late);
-		if (sqlite3_step(s) != SQLITE_DONE)
-			return snapshots_failed(db, SQLITE_ERROR, err);
-		sqlite3_reset(s);
-	}
-	return 0;
+	if (!r)
+		r = put_rows(db, snapshot, "INSERT INTO clocks VALUES (?1, ?2, ?3, ?4, ?5)",
+			     bind_clock, err);
+	if (!r)
+		r = put_rows(db, snapshot, "INSERT INTO incomplete VALUES (?1, ?2, ?3)",
+			     bind_incomplete, err);
+	return r;
 }
 
 static int snapshots_put_name(sqlite3 *db, const struct snapshot *snapshot, struct err_text *err)
@@ -536,8 +566,6 @@ int snapshots_file_put(const char *folder, const struct snapshot *snapshot,
 		r = snapshots_put_name(db, snapshot, err);
 	if (!r)
 		r = put_members(db, snapshot, err);
-	if (!r)
-		r = put_clocks(db, snapshot, err);
 	if (!r)
 		r = within(context, err);
 	return r ? r : snapshots_execute(db, "COMMIT", err);

@@ -40,6 +40,8 @@ struct snapshot_member {
 	uint64_t clock_error_ns;
 	bool late; /* it had no marker, and joined when its data had come: what it had in use at the
 		    * time of the snapshot, by its host's clock */
+	char *incomplete; /* what its recording lacked then, in a sentence (completeness.h): more
+			   * may have been in use. NULL: nothing */
 	uint64_t blocks, bytes, samples; /* what was in use at the marker; as in struct usage */
 	double blocks_error, bytes_error;
 };

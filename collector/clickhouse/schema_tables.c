@@ -44,5 +44,6 @@ const struct schema_step schema_steps[] = {
 	{.version = 2, .table = "streams", .add = "first_batch UInt64"},
 	{.version = 2, .table = "streams", .add = "bound_incarnation UInt32"},
 	{.version = 2, .table = "streams", .add = "bound_batch UInt64"},
+	{.version = 3, .table = "snapshots", .add = "incomplete String"},
 };
 const size_t schema_step_count = sizeof(schema_steps) / sizeof(*schema_steps);

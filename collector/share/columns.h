@@ -14,7 +14,9 @@
 #define SNAPSHOTS_COLUMNS                                                                          \
 	"day, snapshot, collector, version, position, members, name, wall_ns, took_ns, member, "   \
 	"host, executable, pid, build_id, is_missing, missing, member_wall_ns, mark, time_ns, "    \
-	"clock_offset_ns, clock_error_ns, late, blocks, bytes, samples, blocks_error, bytes_error"
+	"clock_offset_ns, clock_error_ns, late, blocks, bytes, samples, blocks_error, "            \
+	"bytes_error, "                                                                            \
+	"incomplete"
 /* part: it began at another collector. incarnation, next_batch: behind its last batch; first_...:
  * from there on it has all batches; bound_...: the sums end before it (parts.h).
  * sent_to: the minutes before it have been sent; done: all have. print: a hash of the other

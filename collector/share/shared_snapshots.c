@@ -175,6 +175,11 @@ static int get_member(struct reader *r, struct snapshot_member *m)
 		m->missing = NULL;
 	}
 	get_figures(r, m);
+	m->incomplete = get_text(r);
+	if (!m->incomplete)
+		return -ENOMEM;
+	if (!*m->incomplete)
+		free(take_ptr(m->incomplete));
 	return reader_error(r) ? -EBADMSG : 0;
 }
 
@@ -205,7 +210,8 @@ static void put_members_question(struct buf *sql, const struct reading *g, size_
 	buf_string(sql, "SELECT snapshot, collector, position, member, host, executable, pid, "
 			"build_id, is_missing, missing, member_wall_ns, mark, time_ns, "
 			"clock_offset_ns, clock_error_ns, late, blocks, bytes, samples, "
-			"blocks_error, bytes_error FROM snapshots FINAL WHERE position < members "
+			"blocks_error, bytes_error, incomplete FROM snapshots FINAL WHERE position "
+			"< members "
 			"AND (snapshot, collector) IN (");
 	for (size_t i = from; i < end; i++) {
 		buf_string(sql, i > from ? ", (" : "(");

@@ -26,6 +26,7 @@ static void put_member(struct buf *rows, const struct snapshot_member *m)
 	row_put_u64(rows, m->samples);
 	row_put_f64(rows, m->blocks_error);
 	row_put_f64(rows, m->bytes_error);
+	row_put_text(rows, m->incomplete);
 }
 
 void snapshot_rows_put(struct buf *rows, const struct snapshot *s, uint32_t day, uint64_t collector,

@@ -13,6 +13,7 @@
 #include "collector/snapshot/state.h"
 #include "collector/catalogue/new_stream.h"
 #include "collector/catalogue/store.h"
+#include "collector/recording/completeness.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "heapcast.pb-c.h"
@@ -80,6 +81,17 @@ static bool is_stored(const struct recording *recording, const struct snapshot_m
 	       (recording_watermark_ns(recording) > m->time_ns || !recording_is_growing(recording));
 }
 
+/* A stream that moved here has not what was allocated before, and so on. */
+static void find_incomplete(const struct recording *recording, struct snapshot_member *m)
+{
+	struct completeness c;
+
+	recording_completeness(recording, &c);
+	free(take_ptr(m->incomplete));
+	if (!c.complete)
+		m->incomplete = strdup(c.line);
+}
+
 static void look_describe(const struct recording *recording, struct snapshot_member *m)
 {
 	const struct process_info *p = recording_process(recording);
@@ -88,6 +100,7 @@ static void look_describe(const struct recording *recording, struct snapshot_mem
 	member_set_text(&m->executable, p->executable ? p->executable : "");
 	m->pid = p->pid;
 	m->wall_ns = p->start_wall_ns + m->time_ns;
+	find_incomplete(recording, m);
 }
 
 static int begin_merge(struct snapshot_taking *t, struct err_text *err)

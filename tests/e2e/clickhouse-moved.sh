@@ -46,6 +46,34 @@ collect desk3
 kill_gather desk2
 wait_for 60 "the agent to move" grep -q "connected to the collector at 127.0.0.1:${port[desk3]}" "$T/agent.err"
 wait_for 60 "the program to be done" grep -q "done" "$T/program.out"
+
+echo "== a snapshot says that it has only a part"
+snapshot() { "$COLLECTOR" snapshot --data "$T/desk3" "$@" >"$T/said" 2>&1 || fail "snapshot $*: $(cat "$T/said")"; }
+says_incomplete() {
+	assert_contains "$1" "$T/said" "Incomplete: e2e-paced (pid $program) on $(uname -n), stream " ", may have had more in use: the first " \
+		" events are at $(uname -n)"
+}
+is_marked() {
+	assert_contains "$1" "$T/said" "* incomplete: more may have been in use"
+	grep -qE "e2e-paced .*[0-9]\* [0-9]{2}:" "$T/said" || fail "$1: the table has no mark: $(cat "$T/said")"
+}
+snapshot take first
+says_incomplete "take"
+snapshot show first
+says_incomplete "show"
+is_marked "show"
+snapshot take second
+snapshot show second --json
+jq -e '.processes[0].incomplete | startswith("Incomplete: the first ")' "$T/said" >"$T/jq" || fail "JSON: $(cat "$T/said")"
+snapshot diff first second
+assert_contains "diff" "$T/said" "Incomplete, so that a change may be none: 1 in first, 1 in second"
+snapshot diff first second --json
+jq -e '.incomplete_processes == 1 and .base_incomplete_processes == 1' "$T/said" >"$T/jq" || fail "JSON of diff: $(cat "$T/said")"
+share desk3 snapshots
+"$COLLECTOR" snapshot --store "$at/snapshots" show first >"$T/said"
+says_incomplete "show, from the data base"
+is_marked "show, from the data base"
+for name in first second; do snapshot remove $name; done
 touch "$T/end"
 wait $program
 wait_for 60 "the recording to be delivered" grep -q "ended:.*taken by" "$T/agent.err"

@@ -96,6 +96,8 @@ UNSEEN = {("maps", "left_out"), ("maps", "usage_left_out"), # more than 2^18 map
           ("source", "incomplete"), # no recording with losses has its sources here
           ("recording", "board"), # machines whose firmware and device tree have no name
           ("recordings", "incomplete"), # agents without a place: fleet-places.sh sees it
+          # of a stream that moved: clickhouse-moved.sh sees it
+          ("snapshot_process", "incomplete"),
           # what collectors share in a data base: clickhouse-gather.sh and clickhouse-snapshot.sh see it
           ("fleet_snapshot", "called"), *(("shared_stream", key) for key in (
               "architecture", "board", "build_id", "cgroup", "cmdline", "collector", "collector_address", "collector_away_since_ns", "events",

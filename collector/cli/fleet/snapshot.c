@@ -80,6 +80,7 @@ static int show_taken(struct command_call *call, const struct snapshot *s)
 	}
 	snapshot_print_summary(s);
 	snapshot_print_missing(s);
+	snapshot_print_incomplete(s);
 	program_printf(stdout,
 		       "\n'collector snapshot show %s' has the processes; 'collector "
 		       "report " SNAPSHOT_PREFIX "%s' and all other questions of a stream work.\n",

@@ -197,6 +197,7 @@ int snapshot_show_answer(const struct command *command, const struct common_opti
 		incomplete_print(NULL, &q->recorded.completeness);
 	snapshot_print_summary(s);
 	snapshot_print_missing(s);
+	snapshot_print_incomplete(s);
 	snapshot_print_processes(s);
 	putchar('\n');
 	sites_print(q, groups, &table);

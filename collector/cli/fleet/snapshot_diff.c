@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "collector/answers/json.h"
 #include "collector/answers/results.h"
+#include "collector/answers/snapshots.h"
 #include "collector/cli/build_id.h"
 #include "collector/cli/fleet/snapshot_answers.h"
 #include "collector/cli/output.h"
@@ -207,6 +208,7 @@ static const struct answer changed_answer = {"snapshot_change", changed_fields};
 
 struct told_diff {
 	const char *base, *now;
+	size_t base_incomplete, incomplete;
 	struct changes devices, builds;
 	struct diff functions; /* lent */
 };
@@ -221,6 +223,9 @@ static void told_diff_done(struct told_diff *t)
 static const struct answer_field told_diff_fields[] = {
 	ROW("base_name", base, NULL, "name of the snapshot that is compared with"),
 	ROW("name", now, NULL, "name of the other snapshot"),
+	ROW("base_incomplete_processes", base_incomplete, "processes",
+	    "in the base, whose recording lacked something: more may have been in use"),
+	ROW("incomplete_processes", incomplete, "processes", "the same in the other snapshot"),
 	ROW_LIST("devices", devices.list, devices.count, changed_answer,
 		 "a program on a host each, greatest change first"),
 	ROW_LIST("builds", builds.list, builds.count, changed_answer, "greatest change first"),
@@ -242,6 +247,11 @@ static int show_text(const struct told_diff *t, const struct snapshot *base,
 	if (base->missing || now->missing)
 		terminal_say(STYLE_YELLOW, 0, "Missing: %zu in %s, %zu in %s", base->missing,
 			     base->name, now->missing, now->name);
+	if (t->base_incomplete || t->incomplete)
+		terminal_say(STYLE_YELLOW, 0,
+			     "Incomplete, so that a change may be none: %zu in %s, %zu in %s "
+			     "('snapshot show' says which)",
+			     t->base_incomplete, base->name, t->incomplete, now->name);
 	print_changes(&t->devices, "By device", count);
 	print_changes(&t->builds, "By build", count);
 	print_functions(&t->functions, count);
@@ -252,7 +262,11 @@ int snapshot_diff_show(struct command_call *call, const struct snapshot *base,
 		       const struct snapshot *now, struct diff *functions, uint64_t count,
 		       bool json)
 {
-	cleanup(told_diff_done) struct told_diff told = {.base = base->name, .now = now->name};
+	cleanup(told_diff_done) struct told_diff told = {.base = base->name,
+							 .now = now->name,
+							 .base_incomplete =
+								 snapshot_incomplete(base),
+							 .incomplete = snapshot_incomplete(now)};
 	struct err_text err = {0};
 	int r = find_changes(&told.devices, base, now, true);
 

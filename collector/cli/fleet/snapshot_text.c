@@ -14,10 +14,11 @@
 
 #include "base/ban.h"
 
-#define HOST_COLUMNS  14
-#define BUILD_COLUMNS 8
-#define WIDE_COLUMNS  110 /* a terminal that has room for the clock's offset */
-#define DATE_COLUMNS  11  /* columns of the date before the time of day */
+#define HOST_COLUMNS	14
+#define BUILD_COLUMNS	8
+#define WIDE_COLUMNS	110 /* a terminal that has room for the clock's offset */
+#define INCOMPLETE_SAID 5   /* a fleet may have been joined late as a whole */
+#define DATE_COLUMNS	11  /* columns of the date before the time of day */
 
 static const char *plural(size_t count)
 {
@@ -106,6 +107,31 @@ void snapshot_print_missing(const struct snapshot *s)
 	}
 }
 
+void snapshot_print_incomplete(const struct snapshot *s)
+{
+	static const char beginning[] = "Incomplete: ";
+	size_t said = 0, count = snapshot_incomplete(s);
+
+	for (size_t i = 0; i < s->count && said < INCOMPLETE_SAID; i++) {
+		const struct snapshot_member *m = &s->members[i];
+		char line[1024], id[STREAM_ID_TEXT];
+		const char *why = m->incomplete;
+
+		if (m->missing || !why)
+			continue;
+		why += strncmp(why, beginning, strlen(beginning)) ? 0 : strlen(beginning);
+		snprintf(line, sizeof(line),
+			 "Incomplete: %.200s (pid %u) on %.200s, stream %.12s, may have had more "
+			 "in use: %.400s",
+			 module_basename(m->executable), m->pid, m->host,
+			 stream_id_format(id, &m->stream), why);
+		terminal_line(STYLE_YELLOW, line, 0);
+		said++;
+	}
+	if (count > said)
+		printf("Incomplete, too: %zu more\n", count - said);
+}
+
 /* "  +1.2 s +-3 ms": how far the host's clock is ahead; "  late" for one that joined late. */
 static const char *clock_text(char out[64], const struct snapshot_member *m)
 {
@@ -149,8 +175,11 @@ void snapshot_print_processes(const struct snapshot *s)
 		       format_size(bytes, (double)m->bytes));
 		if (sampled)
 			printf(" %8s", m->samples ? format_size(error, m->bytes_error) : "");
-		printf(" %11s  %s.%03u%s\n", format_count(blocks, m->blocks),
+		printf(" %11s%c %s.%03u%s\n", format_count(blocks, m->blocks),
+		       m->incomplete ? '*' : ' ',
 		       snapshot_date(when, sizeof(when), m->wall_ns) + DATE_COLUMNS,
 		       (unsigned)(m->wall_ns / 1000000 % 1000), wide ? clock_text(clock, m) : "");
 	}
+	if (snapshot_incomplete(s))
+		printf("* incomplete: more may have been in use\n");
 }

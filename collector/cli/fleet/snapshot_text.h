@@ -11,5 +11,7 @@ const char *snapshot_date(char *out, size_t size, uint64_t wall_ns);
 void snapshot_print_summary(const struct snapshot *snapshot);
 /* Prints a line for each process that is missing. */
 void snapshot_print_missing(const struct snapshot *snapshot);
+/* Prints a line for each process whose recording lacked something, up to some. */
+void snapshot_print_incomplete(const struct snapshot *snapshot);
 /* Prints the processes as a table. */
 void snapshot_print_processes(const struct snapshot *snapshot);

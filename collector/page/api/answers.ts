@@ -148,6 +148,8 @@ export interface SnapshotProcess {
 	 * snapshot, by the clock of its host.
 	 */
 	late: boolean;
+	/** What its recording lacked: more may have been in use. */
+	incomplete?: string;
 }
 
 export interface SnapshotMissing {

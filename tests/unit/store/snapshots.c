@@ -71,6 +71,7 @@ static struct snapshot_member members[2] = {
 	 .wall_ns = 1700000000123456789u,
 	 .mark = 5,
 	 .time_ns = UINT64_MAX - 1,
+	 .incomplete = (char *)(uintptr_t) "Incomplete: 'half' is elsewhere.",
 	 .blocks = 1,
 	 .bytes = 100,
 	 .samples = 3,
@@ -140,6 +141,8 @@ static void come_and_go(void **state)
 		assert_true(x->blocks_error == y->blocks_error && x->bytes_error == y->bytes_error);
 		assert_true(!x->missing == !y->missing &&
 			    (!x->missing || !strcmp(x->missing, y->missing)));
+		assert_true(!x->incomplete == !y->incomplete &&
+			    (!x->incomplete || !strcmp(x->incomplete, y->incomplete)));
 	}
 
 	snapshot_done(&one);
