@@ -19,6 +19,7 @@
 #include "collector/recording/recording.h"
 #include "collector/share/bounded.h"
 #include "collector/share/caught_up.h"
+#include "collector/share/due.h"
 #include "collector/share/kept.h"
 #include "collector/share/parts.h"
 #include "collector/share/snapshot_rows.h"
@@ -52,111 +53,6 @@ struct sent_stream {
 	bool changed;	     /* the batch before which its sums end */
 	bool again; /* all that it has is compared with what was sent, and the difference sent */
 };
-
-static uint32_t first_minute(const struct stream_summary *s)
-{
-	return minute_of(s->start_wall_ns);
-}
-
-/* The minutes before the one that holds the last data are complete. */
-static bool has_new_minute(const struct stream_summary *s, const struct mark *mark)
-{
-	uint32_t from = mark->sent_to ? mark->sent_to : first_minute(s);
-
-	return minute_of(s->start_wall_ns + s->last_ns) > from;
-}
-
-/* ---- what other collectors have ---- */
-
-static struct stream_part part_of(const struct stream_summary *s, const struct mark *mark,
-				  uint64_t collector)
-{
-	return (struct stream_part){.stream = s->id,
-				    .collector = collector,
-				    .first = mark->first,
-				    .next = s->position,
-				    .start_wall_ns = s->start_wall_ns,
-				    .last_ns = s->last_ns,
-				    .events = s->events,
-				    .state = s->state,
-				    .begins_later = is_later_part(s)};
-}
-
-static bool same_position(struct stream_position a, struct stream_position b)
-{
-	return !position_compare(a, b);
-}
-
-/*
- * Returns the batch before which the sums end, because others have all that follows; incarnation 0:
- * there is none. What was once left out stays out as long as nothing was added: the other one has
- * sent it, even if it has more gaps by now.
- */
-static struct stream_position bound_of(const struct stream_summary *s, const struct mark *mark,
-				       const struct marks *marks, uint64_t collector)
-{
-	const struct stream_part self = part_of(s, mark, collector);
-	struct stream_position bound = {0};
-	size_t count = 0;
-	const struct stream_part *others = marks_others(marks, &s->id, &count);
-
-	if (mark->bound.incarnation && same_position(mark->next, s->position))
-		bound = mark->bound;
-	for (size_t i = 0; s->state != STREAM_LIVE && i < count; i++)
-		if (stream_part_covers(&others[i], &self) &&
-		    (!bound.incarnation || position_compare(others[i].first, bound) < 0))
-			bound = others[i].first;
-	return bound;
-}
-
-static bool has_others(const struct stream_summary *s, const struct marks *marks)
-{
-	size_t count;
-
-	marks_others(marks, &s->id, &count);
-	return count;
-}
-
-bool stream_is_copy(const struct stream_summary *s, const struct mark *mark,
-		    const struct marks *marks)
-{
-	const struct stream_part self = part_of(s, mark, 0);
-	size_t count;
-	const struct stream_part *others = marks_others(marks, &s->id, &count);
-
-	for (size_t i = 0; !mark->sent_to && i < count; i++)
-		if (stream_part_is_copy(&others[i], &self))
-			return true;
-	return false;
-}
-
-/* ---- what is due ---- */
-
-/* Whether what a stream that nobody writes has is not what was sent. */
-static bool has_changed(const struct stream_summary *s, const struct mark *mark)
-{
-	return !mark->done || mark->last_ns != s->last_ns ||
-	       mark->recording_bytes != s->recording_bytes ||
-	       (mark->next.incarnation && !same_position(mark->next, s->position));
-}
-
-static bool sums_are_due(const struct stream_summary *s, const struct mark *mark,
-			 const struct marks *marks, uint64_t collector)
-{
-	if (!same_position(bound_of(s, mark, marks, collector), mark->bound))
-		return true;
-	if (s->state == STREAM_LIVE)
-		return has_new_minute(s, mark);
-	return has_changed(s, mark) || (!mark->first.incarnation && has_others(s, marks));
-}
-
-bool stream_is_due(const struct stream_summary *s, const struct mark *mark,
-		   const struct marks *marks, uint64_t collector, uint32_t kept)
-{
-	if ((s->start_wall_ns + s->last_ns) / DAY_NS < kept)
-		return false;
-	return mark->print != stream_row_print(s) || sums_are_due(s, mark, marks, collector);
-}
 
 /* ---- rows ---- */
 
@@ -481,7 +377,7 @@ static int find_minutes(struct sent_stream *g, struct err_text *err)
 		g->mark.bytes = g->mark.units = 0;
 	if (g->again && g->end < g->mark.sent_to)
 		g->end = g->mark.sent_to;
-	g->first = g->mark.sent_to && !g->again ? g->mark.sent_to : first_minute(g->stream);
+	g->first = g->mark.sent_to && !g->again ? g->mark.sent_to : stream_first_minute(g->stream);
 	if (g->first > g->end)
 		g->first = g->end;
 	return g->end - g->first <= MINUTES_MAX
@@ -517,7 +413,7 @@ static int open_recording(struct sent_stream *g, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(g->sending->store, &g->stream->id);
 	const struct marks *marks = &g->sending->lane->marks;
-	bool search = g->stream->state != STREAM_LIVE && has_others(g->stream, marks);
+	bool search = g->stream->state != STREAM_LIVE && stream_has_others(g->stream, marks);
 	struct stream_position bound;
 	int r = path ? recording_open(path, NULL, NULL, &g->recording, err) : -ENOMEM;
 
@@ -525,8 +421,8 @@ static int open_recording(struct sent_stream *g, struct err_text *err)
 		r = bounded_first(g->recording, search, &g->mark.first, err);
 	if (r < 0)
 		return r;
-	bound = bound_of(g->stream, &g->mark, marks, g->sending->collector);
-	g->changed = !same_position(bound, g->mark.bound);
+	bound = stream_bound(g->stream, &g->mark, marks, g->sending->collector);
+	g->changed = position_compare(bound, g->mark.bound) != 0;
 	g->mark.bound = bound;
 	return bound.incarnation ? open_beginning(g, path, err) : 0;
 }
@@ -556,7 +452,7 @@ int stream_send(const struct sending *sending, const struct stream_summary *stre
 	if (!mark)
 		return -ENOMEM;
 	g.mark = *mark;
-	sums = sums_are_due(stream, mark, &sending->lane->marks, sending->collector);
+	sums = stream_sums_are_due(stream, mark, &sending->lane->marks, sending->collector);
 	if (sums)
 		r = read_and_send(&g, err);
 	if (!r && (!sums || g.first == g.end)) {

@@ -19,13 +19,6 @@ struct sending {
 	const atomic_bool *stopped;
 };
 
-/* Returns whether something of the stream, or of its row, is to be sent. */
-bool stream_is_due(const struct stream_summary *stream, const struct mark *mark,
-		   const struct marks *marks, uint64_t collector, uint32_t kept);
-/* Returns whether another collector has all of the stream, and this one has sent nothing of it: its
- * folder is a copy of ours, or ours of its. */
-bool stream_is_copy(const struct stream_summary *stream, const struct mark *mark,
-		    const struct marks *marks);
 /* Adds rows to the lane, and sends them when they are many. Returns 0, -ECANCELED, an error of the
  * lane (which is in lane->error, too), or another negative errno with a sentence: the stream can't
  * be read. */

@@ -22,6 +22,7 @@
 #include "collector/fleet/clocks.h"
 #include "collector/query/minutes.h"
 #include "collector/share/collectors.h"
+#include "collector/share/due.h"
 #include "collector/share/kept.h"
 #include "collector/share/lane.h"
 #include "collector/share/send.h"
