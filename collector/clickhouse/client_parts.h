@@ -20,7 +20,8 @@ struct clickhouse_server {
 };
 
 /* What a server calls the INSERT of a batch, while it runs. */
-#define BATCH_QUERY "heapcast-%016" PRIx64
+#define BATCH_PREFIX "heapcast-"
+#define BATCH_QUERY  BATCH_PREFIX "%016" PRIx64
 
 #define SHARD_UNKNOWN SIZE_MAX
 

@@ -148,6 +148,46 @@ int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batc
 	return r;
 }
 
+/* Asks one server. */
+static int upkeep_inserts(struct clickhouse *c, size_t server, uint64_t seconds,
+			  uint64_t *ret_count, struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = 4096};
+	struct reader reader;
+	char sql[160];
+	int r;
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT toUInt64(count()) FROM system.processes WHERE query_id LIKE '" BATCH_PREFIX
+		 "%%' AND elapsed >= %" PRIu64 " FORMAT RowBinary",
+		 seconds);
+	r = clickhouse_query_outside(c, server, sql, &answer, err);
+	if (r < 0)
+		return r;
+	reader = reader_of(answer.data, answer.length);
+	*ret_count = row_get_u64(&reader);
+	return reader_error(&reader) ? upkeep_wrong(c, err) : 0;
+}
+
+int clickhouse_inserts_since(struct clickhouse *client, size_t shard, uint64_t seconds,
+			     bool *ret_running, struct err_text *err)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < client->url.count; i++) {
+		uint64_t count = 0;
+		int r = client->servers[i].shard == shard
+				? upkeep_inserts(client, i, seconds, &count, err)
+				: 0;
+
+		if (r < 0 && r != -EHOSTUNREACH)
+			return r;
+		all += count;
+	}
+	*ret_running = all;
+	return 0;
+}
+
 /* A partition is a day, YYYYMMDD. */
 static uint32_t upkeep_partition(uint32_t day)
 {

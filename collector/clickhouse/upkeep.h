@@ -26,6 +26,10 @@ int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
 /* Asks a server of the shard. `day`: days since the epoch. Returns 0 or an error of client.h. */
 int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batch, uint32_t day,
 			  struct clickhouse_batch_found *ret_found, struct err_text *err);
+/* Tells whether an INSERT of any batch that began `seconds` ago or earlier still runs on a server
+ * of the shard that can be reached. Returns 0 or an error of client.h. */
+int clickhouse_inserts_since(struct clickhouse *client, size_t shard, uint64_t seconds,
+			     bool *ret_running, struct err_text *err);
 /*
  * Removes all days before `day` from `sums`, `streams` and `snapshots`, on every shard. Returns 0
  * or the first error, after it tried the other shards. `ret_dropped` (may be NULL) is the number of

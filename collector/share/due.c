@@ -110,3 +110,13 @@ bool stream_is_due(const struct stream_summary *s, const struct mark *mark,
 		return false;
 	return mark->print != stream_row_print(s) || stream_sums_are_due(s, mark, marks, collector);
 }
+
+bool stream_is_settled(const struct stream_summary *s, const struct mark *mark,
+		       const struct marks *marks, uint64_t collector, uint32_t kept)
+{
+	if (stream_is_copy(s, mark, marks))
+		return true;
+	if (s->state != STREAM_LIVE)
+		return !stream_is_due(s, mark, marks, collector, kept);
+	return mark->asked && mark->sent_to >= mark->arrived_to;
+}

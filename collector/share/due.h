@@ -9,6 +9,10 @@
 /* Returns whether something of the stream, or of its row, is to be sent. */
 bool stream_is_due(const struct stream_summary *stream, const struct mark *mark,
 		   const struct marks *marks, uint64_t collector, uint32_t kept);
+/* Of a lane that is in doubt (lane.h): whether no sums of the stream can be there that its mark
+ * does not know of. */
+bool stream_is_settled(const struct stream_summary *stream, const struct mark *mark,
+		       const struct marks *marks, uint64_t collector, uint32_t kept);
 /* Returns whether another collector has all of the stream, and this one has sent nothing of it: its
  * folder is a copy of ours, or ours of its. */
 bool stream_is_copy(const struct stream_summary *stream, const struct mark *mark,

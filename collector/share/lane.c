@@ -22,24 +22,67 @@
 /* How often a replica to which others write, too, is asked for a part. */
 #define ASKED_MOST 5
 
+/* What is in doubt is told to whoever sends next, too, by the file's name. */
+static int set_aside(struct lane *lane, struct err_text *err)
+{
+	lane->told_damage = false;
+	if (rename(lane->path, lane->damaged_path) == 0)
+		return 0;
+	return err_set(err, -errno,
+		       "%s is damaged, and can't be renamed to %s: %s. Rename it: what it held is "
+		       "sent again from the recordings",
+		       lane->path, lane->damaged_path, strerror(errno));
+}
+
 int lane_init(struct lane *lane, struct clickhouse *client, const char *folder, uint32_t shard,
 	      struct err_text *err)
 {
 	int r;
 
-	*lane = (struct lane){.client = client, .shard = shard};
+	*lane = (struct lane){.client = client,
+			      .shard = shard,
+			      .told_damage = true,
+			      .began_ns = cancel_clock_ns()};
 	if (asprintf(&lane->path, "%s/shard-%u", folder, shard) < 0) {
 		lane->path = NULL;
 		return -ENOMEM;
 	}
+	if (asprintf(&lane->damaged_path, "%s.damaged", lane->path) < 0) {
+		lane->damaged_path = NULL;
+		return -ENOMEM;
+	}
 	r = shipment_read(lane->path, &lane->shipment, err);
 	lane->on_its_way = !r;
+	if (r == -EBADMSG || r == -EIO)
+		r = set_aside(lane, err);
+	lane->in_doubt = !access(lane->damaged_path, F_OK);
 	return r == -ENOENT ? 0 : r;
+}
+
+void lane_tell_damage(struct lane *lane, struct err_text *ret)
+{
+	if (lane->told_damage || *ret->text)
+		return;
+	err_set(ret, -EBADMSG,
+		"%s, which held sums on their way to the shared store, is damaged, and was set "
+		"aside as %s. The recordings have these sums: they are compared with what has "
+		"arrived, and what is missing is sent. There is nothing to do, but look after that "
+		"disk",
+		lane->path, lane->damaged_path);
+	lane->told_damage = true;
+}
+
+void lane_settled(struct lane *lane)
+{
+	if (lane->in_doubt)
+		unlink(lane->damaged_path);
+	lane->in_doubt = false;
 }
 
 void lane_done(struct lane *lane)
 {
 	free(lane->path);
+	free(lane->damaged_path);
 	dictionary_done(&lane->dictionary);
 	marks_done(&lane->marks);
 	shipment_done(&lane->shipment);
@@ -219,6 +262,19 @@ static int lane_check(struct lane *lane, uint64_t collector, struct err_text *er
 	return 0;
 }
 
+/* An INSERT of the damaged file may still be under way; its number is not known. */
+static int check_inserts(const struct lane *lane, struct err_text *err)
+{
+	uint64_t seconds = (cancel_clock_ns() - lane->began_ns) / 1000000000u;
+	bool running = false;
+	int r = clickhouse_inserts_since(lane->client, lane->shard, seconds, &running, err);
+
+	if (r < 0 || !running)
+		return r;
+	return err_set(err, -EAGAIN, "ClickHouse still works on what was sent before (shard %u)",
+		       lane->shard + 1);
+}
+
 int lane_begin(struct lane *lane, uint64_t collector)
 {
 	struct err_text err = {0};
@@ -229,6 +285,10 @@ int lane_begin(struct lane *lane, uint64_t collector)
 	r = lane_send(lane);
 	if (r < 0)
 		return r;
+	if (lane->in_doubt && !lane->marks.read)
+		r = check_inserts(lane, &err);
+	if (r < 0)
+		return lane_failed(lane, r, &err);
 	r = marks_read(&lane->marks, lane->client, lane->shard, collector, &err);
 	if (r == 1)
 		dictionary_forget(&lane->dictionary);

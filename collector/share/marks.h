@@ -25,6 +25,10 @@ struct mark {
 	uint32_t sent_to; /* the minutes before it were sent; 0: none was */
 	bool done;	  /* all minutes were, up to last_ns */
 	bool arrived;	  /* nothing of it was due when all that was sent had arrived */
+	/* Of a lane that is in doubt: sums of minutes before this may be there, whatever sent_to
+	 * says; `asked`: it is known. */
+	uint32_t arrived_to;
+	bool asked;
 };
 
 struct marks {

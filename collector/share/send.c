@@ -51,7 +51,8 @@ struct sent_stream {
 	struct mark mark;
 	uint32_t first, end; /* minutes that are due */
 	bool changed;	     /* the batch before which its sums end */
-	bool again; /* all that it has is compared with what was sent, and the difference sent */
+	bool again;    /* all that it has is compared with what was sent, and the difference sent */
+	bool compares; /* `again`, or what is sent may be there already (lane.h) */
 };
 
 /* ---- rows ---- */
@@ -98,8 +99,8 @@ static void put_sum(struct buf *out, const struct sent_stream *g, uint64_t batch
 	row_put_u8(out, m->minute < first_kept(g));
 }
 
-/* What the stream's row says is in use: of all minutes, also if only the difference to what was
- * sent is put. Sums of a foreign recording may overflow, and wrap around. */
+/* What the stream's row says is in use: of all minutes, also if only the difference to what is
+ * there is put. Sums of a foreign recording may overflow, and wrap around. */
 static void add_up(struct sent_stream *g, const struct minute_sum *m)
 {
 	(void)__builtin_add_overflow(g->mark.bytes, m->bytes, &g->mark.bytes);
@@ -116,7 +117,7 @@ static int put_minute(struct sent_stream *g, const struct minute_sum *m)
 		return -ENOMEM;
 	put_sum(&part->data, g, part->batch, m);
 	shipment_row(&lane->shipment, part);
-	if (!g->again)
+	if (!g->compares)
 		add_up(g, m);
 	return buf_error(&part->data);
 }
@@ -186,16 +187,17 @@ static void move_mark(struct sent_stream *g, uint32_t end)
 	g->mark.print = stream_row_print(g->stream);
 }
 
-/* What is long is sent in parts, and the stream's row follows each. While all is compared, the row
- * must not say that less was sent than before. */
-static int send_full(struct sent_stream *g, uint32_t end)
+/* What is long is sent in parts. With `row`, the stream's row follows, up to minute `end`. While
+ * all is compared, it must not say that less was sent than before; and between minutes that are
+ * compared, what is in use is added up further. */
+static int send_full(struct sent_stream *g, uint32_t end, bool row)
 {
 	struct lane *lane = g->sending->lane;
 	int r = 0;
 
 	if (lane->shipment.rows < LANE_ROWS)
 		return 0;
-	if (!g->again) {
+	if (row) {
 		move_mark(g, end);
 		r = put_stream(g);
 	}
@@ -211,7 +213,7 @@ static int put_sums(struct sent_stream *g, const struct minutes *minutes)
 
 		r = put_minute(g, m);
 		if (!r && i + 1 < minutes->count && m[1].minute != m->minute)
-			r = send_full(g, m->minute + 1);
+			r = send_full(g, m->minute + 1, !g->compares);
 	}
 	return r;
 }
@@ -268,6 +270,48 @@ static int read_sent(const struct sent_stream *g, uint32_t first, uint32_t end, 
 	return r == -EBADMSG ? err_set(err, r, "the shared store's sums are cut") : r;
 }
 
+/* Asks up to which minute sums of a stream are there, from the one on that its mark says. */
+static int ask_arrived(const struct sent_stream *g, uint32_t *ret_to, struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = 64};
+	char id[STREAM_ID_TEXT], sql[256];
+	struct lane *lane = g->sending->lane;
+	struct reader reader;
+	int r;
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT toUInt32(if(count() = 0, 0, max(minute) + 1)) FROM sums_local WHERE "
+		 "stream = "
+		 "toFixedString(unhex('%s'), 16) AND collector = %" PRIu64
+		 " AND minute >= %u FORMAT RowBinary",
+		 stream_id_format(id, &g->stream->id), g->sending->collector, g->mark.sent_to);
+	r = caught_up(lane->client, lane->shard, err);
+	if (!r)
+		r = clickhouse_ask(lane->client, lane->shard, sql, &answer, err);
+	if (!r)
+		r = caught_up(lane->client, lane->shard, err);
+	if (r < 0)
+		return lane_failed(lane, r, err);
+	reader = reader_of(answer.data, answer.length);
+	*ret_to = row_get_u32(&reader);
+	return reader_error(&reader) ? err_set(err, -EBADMSG, "the shared store's sums are cut")
+				     : 0;
+}
+
+/* Where the lane is in doubt, what is there of the stream is asked once. */
+static int settle_doubt(struct sent_stream *g, struct err_text *err)
+{
+	int r = 0;
+
+	if (!g->sending->lane->in_doubt)
+		return 0;
+	if (!g->mark.asked)
+		r = ask_arrived(g, &g->mark.arrived_to, err);
+	g->mark.asked = !r;
+	g->compares |= g->mark.arrived_to > g->first;
+	return r;
+}
+
 /* ---- the stream ---- */
 
 /* Adds the meaning of each backtrace, and puts its shared number in the place of its node. */
@@ -298,9 +342,9 @@ static int send_minutes(struct sent_stream *g, uint32_t first, uint32_t end, str
 		r = name_stacks(g, &minutes);
 	if (!r)
 		fold_base(g, &minutes);
-	for (uint32_t i = 0; !r && g->again && i < minutes.count; i++)
+	for (uint32_t i = 0; !r && g->compares && i < minutes.count; i++)
 		add_up(g, &minutes.list[i]);
-	if (!r && g->again)
+	if (!r && g->compares)
 		r = read_sent(g, first, end, &before, err);
 	if (!r)
 		r = minutes_subtract(&minutes, &before);
@@ -351,7 +395,7 @@ static int send_chunks(struct sent_stream *g, struct err_text *err)
 			moved = true;
 		}
 		if (!r && end < g->end)
-			r = send_full(g, end);
+			r = send_full(g, end, !g->again);
 		from = end;
 	}
 	return moved ? end_chunks(g, r, err) : r;
@@ -373,16 +417,17 @@ static int find_minutes(struct sent_stream *g, struct err_text *err)
 		g->end = minute_of(start + g->stream->last_ns) + 1;
 		g->again = g->mark.sent_to;
 	}
-	if (g->again)
-		g->mark.bytes = g->mark.units = 0;
 	if (g->again && g->end < g->mark.sent_to)
 		g->end = g->mark.sent_to;
 	g->first = g->mark.sent_to && !g->again ? g->mark.sent_to : stream_first_minute(g->stream);
 	if (g->first > g->end)
 		g->first = g->end;
-	return g->end - g->first <= MINUTES_MAX
-		       ? 0
-		       : err_set(err, -EINVAL, "it says that it took longer than ten years");
+	if (g->again) /* all is added up anew */
+		g->mark.bytes = g->mark.units = 0;
+	g->compares = g->again;
+	if (g->end - g->first > MINUTES_MAX)
+		return err_set(err, -EINVAL, "it says that it took longer than ten years");
+	return settle_doubt(g, err);
 }
 
 /* Puts the beginning of the recording in its place. */

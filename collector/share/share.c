@@ -209,13 +209,15 @@ static int make_lanes(struct share *share, struct err_text *err)
 }
 
 /* Returns an error if no shard can be written to. */
-static int begin_lanes(struct share *share, struct err_text *err)
+static int begin_lanes(struct share *share, struct share_report *report, struct err_text *err)
 {
 	size_t open = 0;
 	int r = share->lane_count ? 0 : clickhouse_prepare(share->client, err);
 
 	if (!r && !share->lane_count)
 		r = make_lanes(share, err);
+	for (size_t i = 0; !r && i < share->lane_count; i++)
+		lane_tell_damage(&share->lanes[i], &report->damaged);
 	for (size_t i = 0; !r && i < share->lane_count; i++)
 		open += !lane_begin(&share->lanes[i], share->collector);
 	if (r < 0 || open)
@@ -466,6 +468,24 @@ static int pass_streams(struct share_pass *p)
 	return r;
 }
 
+static void settle_lane(const struct share_pass *p, struct lane *lane)
+{
+	const struct share *share = p->share;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct stream_summary *s = &p->streams[i];
+		const struct mark *mark;
+
+		if (lane_of(share, s) != lane)
+			continue;
+		mark = marks_of(&lane->marks, &s->id);
+		if (!mark ||
+		    !stream_is_settled(s, mark, &lane->marks, share->collector, share->kept))
+			return;
+	}
+	lane_settled(lane);
+}
+
 static void end_lanes(struct share_pass *p)
 {
 	struct share *share = p->share;
@@ -478,8 +498,11 @@ static void end_lanes(struct share_pass *p)
 			p->report->waiting += lane->streams;
 			if (lane->streams)
 				keep_error(p->report, lane->error, lane->why.text);
-		} else
+		} else {
 			p->report->streams += lane->streams;
+			if (lane->in_doubt)
+				settle_lane(p, lane);
+		}
 		lane->streams = 0;
 		p->report->sums += lane->sums;
 		lane->sums = 0;
@@ -556,7 +579,7 @@ int share_pass(struct share *share, struct share_report *ret_report, struct err_
 		r = store_list_quickly(store, &p.streams, &p.count, err);
 	if (r < 0)
 		return r;
-	r = begin_lanes(share, err);
+	r = begin_lanes(share, ret_report, err);
 	if (!r)
 		r = give_sign(share, err);
 	if (r < 0)

@@ -49,6 +49,7 @@ struct share_report {
 	uint64_t foreign; /* streams that another collector sends: this folder and its are copies */
 	uint64_t unset; /* streams of which days can be dropped that are no days: the board's clock
 			   was not set */
+	struct err_text damaged; /* what was on its way, and is sent anew; "": nothing */
 	uint64_t late_ns; /* how old the oldest complete minute is that waits; 0: none waits */
 	uint64_t waiting_bytes; /* of the recordings of what waits */
 	int error;		/* why the first of them waits */

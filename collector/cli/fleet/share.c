@@ -93,6 +93,8 @@ static int share_once(struct command_call *call, struct share *share, struct tol
 	struct err_text err = {0};
 	int r = share_pass(share, &report, &err);
 
+	if (*report.damaged.text)
+		command_note(call->command, "%s", report.damaged.text);
 	if (r < 0) {
 		if (r != told->error)
 			command_fault(call->command, r, &err);

@@ -145,6 +145,8 @@ static void share_some(struct gather_share *g)
 	struct err_text err = {0};
 	int r = share_pass(g->share, &report, &err);
 
+	if (*report.damaged.text)
+		program_printf(stderr, "collector gather: %s\n", report.damaged.text);
 	tell_state(g, r, &report, &err);
 	tell_clocks(g, &report);
 }
