@@ -7,6 +7,8 @@
  *
  *	sums	  what a stream allocated, and how its use changed, by minute since the epoch and by
  *		  backtrace; `base` rows sum up days that were dropped (share/kept.h)
+ *	levels	  what a stream had in use at the beginning of a minute, by backtrace, each hour
+ *		  (share/levels.h); the columns are those of `sums`
  *	streams	  what is known of a stream, and how far its sums are there; the row with the
  *highest version counts (FINAL). `day` is that of its end so far stacks	  frames of a
  *backtrace, the innermost first frames	  functions of a frame: place 0 is the innermost inlined one

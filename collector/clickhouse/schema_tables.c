@@ -45,5 +45,10 @@ const struct schema_step schema_steps[] = {
 	{.version = 2, .table = "streams", .add = "bound_incarnation UInt32"},
 	{.version = 2, .table = "streams", .add = "bound_batch UInt64"},
 	{.version = 3, .table = "snapshots", .add = "incomplete String"},
+	{4, "levels",
+	 "day Date, batch UInt64, collector UInt64, stream FixedString(16), minute UInt32, "
+	 "stack UInt64, allocations Int64, allocated Int64, blocks Int64, bytes Int64, "
+	 "base UInt8",
+	 NULL, "PARTITION BY toYYYYMMDD(day) ORDER BY (minute, stream, stack)", NULL},
 };
 const size_t schema_step_count = sizeof(schema_steps) / sizeof(*schema_steps);

@@ -51,7 +51,7 @@ static int upkeep_numbers(struct clickhouse *c, size_t shard, struct buf *sql,
 #define BEHIND                                                                                     \
 	"toUInt64(sum(inserts_in_queue) + sum(log_max_index >= log_pointer AND log_max_index > "   \
 	"0) + sum(is_readonly) + sum(is_session_expired))"
-#define UPKEEP_TABLES "('sums_local', 'streams_local')"
+#define UPKEEP_TABLES "('sums_local', 'levels_local', 'streams_local')"
 
 /* Counts the entries of a log in the coordinator, where the table has this path there. */
 static int upkeep_log(struct clickhouse *c, size_t shard, const char *path, size_t length,
@@ -117,8 +117,9 @@ int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
 	return r;
 }
 
-int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batch, uint32_t day,
-			  struct clickhouse_batch_found *ret_found, struct err_text *err)
+int clickhouse_batch_find(struct clickhouse *client, size_t shard, const char *table,
+			  uint64_t batch, uint32_t day, struct clickhouse_batch_found *ret_found,
+			  struct err_text *err)
 {
 	cleanup(buf_done) struct buf sql = {.data = NULL};
 	uint64_t found[3] = {0};
@@ -133,14 +134,14 @@ int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batc
 	if (client->replicated)
 		buf_printf(&sql,
 			   "(SELECT " BEHIND " FROM system.replicas WHERE database = '%s' AND "
-			   "table = 'sums_local')",
-			   client->url.database);
+			   "table = '%s_local')",
+			   client->url.database, table);
 	else
 		buf_string(&sql, "0");
 	buf_printf(&sql,
-		   "), toUInt64((SELECT count() FROM sums_local WHERE day = toDate(%u) AND "
+		   "), toUInt64((SELECT count() FROM %s_local WHERE day = toDate(%u) AND "
 		   "batch = %" PRIu64 ")) FORMAT RowBinary",
-		   day, batch);
+		   table, day, batch);
 	r = upkeep_numbers(client, shard, &sql, found, 3, err);
 	if (!r)
 		*ret_found = (struct clickhouse_batch_found){
@@ -246,7 +247,7 @@ int clickhouse_drop_before(struct clickhouse *client, uint32_t day, size_t *ret_
 			   struct err_text *err)
 {
 	uint32_t before = upkeep_partition(day);
-	static const char *const tables[] = {"sums", "streams", "snapshots"};
+	static const char *const tables[] = {"sums", "levels", "streams", "snapshots"};
 	size_t dropped = 0;
 	int result = 0;
 

@@ -12,7 +12,7 @@ struct clickhouse;
 struct err_text;
 
 struct clickhouse_batch_found {
-	uint64_t rows; /* that are in `sums` */
+	uint64_t rows; /* that are in the table */
 	bool running;  /* an INSERT of the batch runs on the server that was asked: look again */
 	bool behind;   /* the replica that was asked has not got everything yet: rows that it does
 			  not know of may be there. If they are among the last 10,000 blocks, the
@@ -23,17 +23,19 @@ struct clickhouse_batch_found {
  * accepted. Returns 0 or an error of client.h. */
 int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
 		      struct err_text *err);
-/* Asks a server of the shard. `day`: days since the epoch. Returns 0 or an error of client.h. */
-int clickhouse_batch_find(struct clickhouse *client, size_t shard, uint64_t batch, uint32_t day,
-			  struct clickhouse_batch_found *ret_found, struct err_text *err);
+/* Asks a server of the shard. `table`: sums or levels; `day`: days since the epoch. Returns 0 or an
+ * error of client.h. */
+int clickhouse_batch_find(struct clickhouse *client, size_t shard, const char *table,
+			  uint64_t batch, uint32_t day, struct clickhouse_batch_found *ret_found,
+			  struct err_text *err);
 /* Tells whether an INSERT of any batch that began `seconds` ago or earlier still runs on a server
  * of the shard that can be reached. Returns 0 or an error of client.h. */
 int clickhouse_inserts_since(struct clickhouse *client, size_t shard, uint64_t seconds,
 			     bool *ret_running, struct err_text *err);
 /*
- * Removes all days before `day` from `sums`, `streams` and `snapshots`, on every shard. Returns 0
- * or the first error, after it tried the other shards. `ret_dropped` (may be NULL) is the number of
- * partitions that were dropped.
+ * Removes all days before `day` from `sums`, `levels`, `streams` and `snapshots`, on every shard.
+ * Returns 0 or the first error, after it tried the other shards. `ret_dropped` (may be NULL) is the
+ * number of partitions that were dropped.
  */
 int clickhouse_drop_before(struct clickhouse *client, uint32_t day, size_t *ret_dropped,
 			   struct err_text *err);

@@ -51,7 +51,7 @@ static int sum_up(struct clickhouse *client, size_t shard, uint32_t from, uint32
 {
 	struct clickhouse_batch_found found = {0};
 	cleanup(buf_done) struct buf sql = {0};
-	int r = clickhouse_batch_find(client, shard, base_batch(day), day, &found, err);
+	int r = clickhouse_batch_find(client, shard, "sums", base_batch(day), day, &found, err);
 
 	if (r < 0 || found.rows)
 		return r;

@@ -89,6 +89,21 @@ void lane_done(struct lane *lane)
 	*lane = (struct lane){0};
 }
 
+static const struct {
+	const char *table, *columns;
+} tables[SHIPMENT_KINDS] = {
+	[SHIPMENT_SUMS] = {"sums", SUMS_COLUMNS},
+	[SHIPMENT_LEVELS] = {"levels", SUMS_COLUMNS},
+	[SHIPMENT_SNAPSHOTS] = {"snapshots", SNAPSHOTS_COLUMNS},
+	[SHIPMENT_STREAMS] = {"streams", STREAMS_COLUMNS},
+};
+
+/* Rows of other tables replace themselves if they are sent again. */
+static bool adds(const struct shipment_part *part)
+{
+	return part->kind == SHIPMENT_SUMS || part->kind == SHIPMENT_LEVELS;
+}
+
 /* Whether a replica that lacks rows may be told them again: it would not store them twice. */
 static bool is_remembered(const struct shipment_part *part)
 {
@@ -98,8 +113,8 @@ static bool is_remembered(const struct shipment_part *part)
 static int find_part(const struct lane *lane, const struct shipment_part *part,
 		     struct clickhouse_batch_found *ret_found, struct err_text *err)
 {
-	int r = clickhouse_batch_find(lane->client, lane->shard, part->batch, part->day, ret_found,
-				      err);
+	int r = clickhouse_batch_find(lane->client, lane->shard, tables[part->kind].table,
+				      part->batch, part->day, ret_found, err);
 
 	return !r && ret_found->running
 		       ? err_set(err, -EAGAIN,
@@ -141,36 +156,26 @@ static int ask_parts(const struct lane *lane, struct err_text *err)
 	for (uint32_t i = 0; !r && i < lane->shipment.count; i++) {
 		struct shipment_part *part = &lane->shipment.parts[i];
 
-		if (part->kind == SHIPMENT_SUMS && part->tried && !part->arrived)
+		if (adds(part) && part->tried && !part->arrived)
 			r = ask_part(lane, part, err);
 	}
 	return r;
 }
 
-static const struct {
-	const char *table, *columns;
-} tables[SHIPMENT_KINDS] = {
-	[SHIPMENT_SUMS] = {"sums", SUMS_COLUMNS},
-	[SHIPMENT_SNAPSHOTS] = {"snapshots", SNAPSHOTS_COLUMNS},
-	[SHIPMENT_STREAMS] = {"streams", STREAMS_COLUMNS},
-};
-
-/* Rows of other tables than `sums` replace themselves if they are sent again. */
 static int send_part(struct lane *lane, struct shipment_part *part, struct err_text *err)
 {
-	bool sums = part->kind == SHIPMENT_SUMS;
 	int r;
 
 	if (part->arrived)
 		return 0;
 	part->tried_ns = part->tried ? part->tried_ns : cancel_clock_ns();
 	part->tried = true;
-	clickhouse_set_batch(lane->client, sums ? part->batch : 0);
+	clickhouse_set_batch(lane->client, adds(part) ? part->batch : 0);
 	r = clickhouse_insert(lane->client, lane->shard, tables[part->kind].table,
 			      tables[part->kind].columns, part->data.data, part->data.length, err);
 	clickhouse_set_batch(lane->client, 0);
 	part->arrived = !r;
-	if (!r && sums)
+	if (!r && part->kind == SHIPMENT_SUMS)
 		lane->sums += part->rows;
 	return r;
 }

@@ -21,6 +21,7 @@
 #include "collector/share/caught_up.h"
 #include "collector/share/due.h"
 #include "collector/share/kept.h"
+#include "collector/share/levels.h"
 #include "collector/share/parts.h"
 #include "collector/share/snapshot_rows.h"
 #include "collector/sums/stack_ids.h"
@@ -49,6 +50,7 @@ struct sent_stream {
 	struct stack_ids ids;
 	struct filter filter;
 	struct mark mark;
+	struct levels levels;
 	uint32_t first, end; /* minutes that are due */
 	bool changed;	     /* the batch before which its sums end */
 	bool again;    /* all that it has is compared with what was sent, and the difference sent */
@@ -107,18 +109,16 @@ static void add_up(struct sent_stream *g, const struct minute_sum *m)
 	(void)__builtin_add_overflow(g->mark.units, m->units, &g->mark.units);
 }
 
-static int put_minute(struct sent_stream *g, const struct minute_sum *m)
+static int put_row(struct sent_stream *g, enum shipment_kind kind, const struct minute_sum *m)
 {
 	struct lane *lane = g->sending->lane;
 	struct shipment_part *part =
-		shipment_part(&lane->shipment, SHIPMENT_SUMS, lane->shard, day_of(g, m->minute));
+		shipment_part(&lane->shipment, kind, lane->shard, day_of(g, m->minute));
 
 	if (!part)
 		return -ENOMEM;
 	put_sum(&part->data, g, part->batch, m);
 	shipment_row(&lane->shipment, part);
-	if (!g->compares)
-		add_up(g, m);
 	return buf_error(&part->data);
 }
 
@@ -204,18 +204,38 @@ static int send_full(struct sent_stream *g, uint32_t end, bool row)
 	return r ? r : lane_send(lane);
 }
 
-static int put_sums(struct sent_stream *g, const struct minutes *minutes)
+/* Puts the levels up to a minute, from *at on. */
+static int put_levels(struct sent_stream *g, const struct minutes *levels, uint32_t minute,
+		      uint32_t *at)
 {
+	int r = 0;
+
+	while (!r && *at < levels->count && levels->list[*at].minute <= minute)
+		r = put_row(g, SHIPMENT_LEVELS, &levels->list[(*at)++]);
+	return r;
+}
+
+/* Puts sums and levels up to minute `end`. Where the stream's row follows in between, it says of
+ * both how far they have come. */
+static int put_minutes(struct sent_stream *g, const struct minutes *minutes,
+		       const struct minutes *levels, uint32_t end)
+{
+	uint32_t at = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < minutes->count; i++) {
 		const struct minute_sum *m = &minutes->list[i];
+		bool next_minute = i + 1 < minutes->count && m[1].minute != m->minute;
 
-		r = put_minute(g, m);
-		if (!r && i + 1 < minutes->count && m[1].minute != m->minute)
+		r = put_row(g, SHIPMENT_SUMS, m);
+		if (!r && !g->compares)
+			add_up(g, m);
+		if (!r && next_minute)
+			r = put_levels(g, levels, m->minute + 1, &at);
+		if (!r && next_minute)
 			r = send_full(g, m->minute + 1, !g->compares);
 	}
-	return r;
+	return r ? r : put_levels(g, levels, end, &at);
 }
 
 /* ---- what was sent before ---- */
@@ -238,8 +258,8 @@ static int parse_sent(const struct buf *answer, struct minutes *ret)
 	return e;
 }
 
-static int read_sent(const struct sent_stream *g, uint32_t first, uint32_t end, struct minutes *ret,
-		     struct err_text *err)
+static int read_sent(const struct sent_stream *g, const char *table, uint32_t first, uint32_t end,
+		     struct minutes *ret, struct err_text *err)
 {
 	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
 	cleanup(buf_done) struct buf sql = {0};
@@ -250,10 +270,10 @@ static int read_sent(const struct sent_stream *g, uint32_t first, uint32_t end, 
 	/* By the day, too: other partitions are not looked at. */
 	buf_printf(&sql,
 		   "SELECT minute, stack, sum(allocations), sum(allocated), sum(blocks), "
-		   "sum(bytes) FROM sums_local WHERE stream = toFixedString(unhex('%s'), 16) AND "
+		   "sum(bytes) FROM %s_local WHERE stream = toFixedString(unhex('%s'), 16) AND "
 		   "collector = %" PRIu64 " AND minute >= %u AND minute < %u AND "
 		   "day >= toDate(%u) AND day <= toDate(%u)",
-		   stream_id_format(id, &g->stream->id), g->sending->collector, first, end,
+		   table, stream_id_format(id, &g->stream->id), g->sending->collector, first, end,
 		   day_of(g, first), day_of(g, end - 1));
 	kept_put(&sql, g->sending->kept);
 	buf_string(&sql, " GROUP BY minute, stack FORMAT RowBinary");
@@ -328,41 +348,92 @@ static int name_stacks(const struct sent_stream *g, struct minutes *minutes)
 	return r;
 }
 
-static int send_minutes(struct sent_stream *g, uint32_t first, uint32_t end, struct err_text *err)
+static int read_minutes(struct sent_stream *g, uint32_t first, uint32_t end, struct minutes *ret,
+			struct err_text *err)
 {
-	cleanup(minutes_done) struct minutes minutes = {0}, before = {0};
 	int r = 0;
 
 	if (g->view)
-		r = query_minutes(g->view, &g->filter, g->stream->start_wall_ns, first, end,
-				  &minutes, err);
+		r = query_minutes(g->view, &g->filter, g->stream->start_wall_ns, first, end, ret,
+				  err);
 	if (!r && g->view && !g->ids.count)
 		r = stack_ids_init(&g->ids, g->view);
+	return r ? r : name_stacks(g, ret);
+}
+
+static uint32_t chunk_end(const struct sent_stream *g, uint32_t from, uint32_t end)
+{
+	bool large = g->recording && recording_rows(g->recording) > ROWS_A_DAY;
+	uint32_t chunk = large ? MINUTES_A_HOUR : MINUTES_A_DAY;
+	uint64_t next = ((uint64_t)from / chunk + 1) * chunk;
+
+	if (from < first_kept(g))
+		next = first_kept(g);
+	return next < end ? (uint32_t)next : end;
+}
+
+/* What is in use before a minute is not remembered from one pass to the next: once an hour the
+ * recording is read from its beginning. */
+static int read_levels_before(struct sent_stream *g, uint32_t end, struct err_text *err)
+{
+	int r = 0;
+
+	for (uint32_t from = stream_first_minute(g->stream); !r && from < end;) {
+		cleanup(minutes_done) struct minutes minutes = {0};
+		uint32_t to = chunk_end(g, from, end);
+
+		r = read_minutes(g, from, to, &minutes, err);
+		if (!r)
+			r = levels_add(&g->levels, &minutes, from, to, 0, NULL);
+		from = to;
+	}
+	g->levels.to = end;
+	return r;
+}
+
+/* Makes the levels behind `first`, up to `end`, whose sums these are; or what they lack of them
+ * there. */
+static int make_levels(struct sent_stream *g, const struct minutes *minutes, uint32_t first,
+		       uint32_t end, struct minutes *ret, struct err_text *err)
+{
+	cleanup(minutes_done) struct minutes before = {0};
+	bool begins = first == stream_first_minute(g->stream);
+	int r = 0;
+
+	if (g->stream->is_snapshot ||
+	    (!begins && g->levels.to != first && !levels_between(first, end)))
+		return 0;
+	if (!begins && g->levels.to != first)
+		r = read_levels_before(g, first, err);
 	if (!r)
-		r = name_stacks(g, &minutes);
+		r = levels_add(&g->levels, minutes, first, end, first_kept(g), ret);
+	if (!r && (g->compares || g->sending->lane->in_doubt))
+		r = read_sent(g, "levels", first + 1, end + 1, &before, err);
+	if (!r)
+		r = minutes_subtract(ret, &before);
+	minutes_sort(ret);
+	return r;
+}
+
+static int send_minutes(struct sent_stream *g, uint32_t first, uint32_t end, struct err_text *err)
+{
+	cleanup(minutes_done) struct minutes minutes = {0}, before = {0}, levels = {0};
+	int r = read_minutes(g, first, end, &minutes, err);
+
+	if (!r)
+		r = make_levels(g, &minutes, first, end, &levels, err);
 	if (!r)
 		fold_base(g, &minutes);
 	for (uint32_t i = 0; !r && g->compares && i < minutes.count; i++)
 		add_up(g, &minutes.list[i]);
 	if (!r && g->compares)
-		r = read_sent(g, first, end, &before, err);
+		r = read_sent(g, "sums", first, end, &before, err);
 	if (!r)
 		r = minutes_subtract(&minutes, &before);
 	if (r < 0)
 		return r;
 	minutes_sort(&minutes);
-	return put_sums(g, &minutes);
-}
-
-static uint32_t chunk_end(const struct sent_stream *g, uint32_t from)
-{
-	bool large = g->recording && recording_rows(g->recording) > ROWS_A_DAY;
-	uint32_t chunk = large ? MINUTES_A_HOUR : MINUTES_A_DAY;
-	uint64_t end = ((uint64_t)from / chunk + 1) * chunk;
-
-	if (from < first_kept(g))
-		end = first_kept(g);
-	return end < g->end ? (uint32_t)end : g->end;
+	return put_minutes(g, &minutes, &levels, end);
 }
 
 /* The row that follows the last sums, also if more of them can't be read. */
@@ -387,7 +458,7 @@ static int send_chunks(struct sent_stream *g, struct err_text *err)
 	int r = 0;
 
 	for (uint32_t from = g->first; !r && from < g->end;) {
-		uint32_t end = chunk_end(g, from);
+		uint32_t end = chunk_end(g, from, g->end);
 
 		r = send_minutes(g, from, end, err);
 		if (!r && (!g->again || end == g->end)) {
@@ -507,5 +578,6 @@ int stream_send(const struct sending *sending, const struct stream_summary *stre
 	view_free(g.view);
 	recording_close(g.recording);
 	stack_ids_done(&g.ids);
+	levels_done(&g.levels);
 	return r;
 }

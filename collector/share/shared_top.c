@@ -1,51 +1,103 @@
-/* Sums up what backtraces had in use in the shared store. See shared_top.h. */
+/*
+ * Sums up what backtraces had in use in the shared store. See shared_top.h.
+ *
+ *	sums	|--------------------------|
+ *	   or	levels of the last hour   +|--| sums since
+ *		|			   |  |
+ *		0			hour  minute
+ *
+ * The latter reads an hour at most, however long the store reaches back. Streams that have no level
+ * (levels.h) are few: old ones, those that have moved, those that lag behind.
+ */
 #include "collector/share/shared_top.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/intern.h"
 #include "collector/catalogue/store.h"
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
 #include "collector/fleet/top_load.h"
+#include "collector/query/minutes.h"
 #include "collector/share/kept.h"
+#include "collector/share/levels.h"
 #include "collector/share/shared_names.h"
 #include "collector/sums/minute_file.h"
 
 #include "base/ban.h"
 
+#define MINUTES_A_DAY 1440
 /* A statement has 256 KiB at most, a stream 55 bytes. */
 #define STREAMS_AT_ONCE 4000
 
-/* Ids of streams, of which a statement names some at once. */
 struct id_list {
-	uint32_t kept; /* of all sums that are asked for (kept.h) */
-	const struct stream_id *first;
-	size_t count, stride; /* bytes from one to the next */
+	struct stream_id *list;
+	uint32_t count, capacity;
 };
 
-static const struct stream_id *id_of(const struct id_list *ids, size_t i)
+/* A question under way. */
+struct top_asking {
+	struct clickhouse *client;
+	struct fleet_top_loading *loading;
+	uint32_t kept;			/* of all sums that are asked for (kept.h) */
+	uint32_t hour;			/* the minute of the levels */
+	struct intern leveled;		/* streams that have one */
+	struct intern moved;		/* streams of which several collectors have a part */
+	struct id_list by_level, whole; /* streams that count, by how they are asked for */
+	struct id_list less;		/* streams that do not count */
+};
+
+static void top_asking_done(struct top_asking *a)
 {
-	return (const void *)((const char *)ids->first + i * ids->stride);
+	intern_done(&a->leveled);
+	intern_done(&a->moved);
+	free(a->by_level.list);
+	free(a->whole.list);
+	free(a->less.list);
 }
 
-static void put_question(struct buf *sql, uint32_t minute, const struct id_list *ids, size_t from,
-			 size_t count)
+static int list_id(struct id_list *ids, const struct stream_id *id)
+{
+	if (array_reserve(&ids->list, &ids->capacity, (uint64_t)ids->count + 1,
+			  sizeof(*ids->list)) < 0)
+		return -ENOMEM;
+	ids->list[ids->count++] = *id;
+	return 0;
+}
+
+/* ---- sums ---- */
+
+/* What is added up: levels of the hour, or sums of some minutes. */
+struct top_part {
+	const char *table,
+		*days;	    /* "=": the day of `from` has all; "<=": that of `end`, and before */
+	uint32_t from, end; /* minutes */
+};
+
+static void put_question(struct buf *sql, const struct top_asking *a, const struct top_part *part,
+			 const struct stream_id *ids, size_t count)
 {
 	char id[STREAM_ID_TEXT];
 
-	buf_printf(sql, "SELECT stack, sum(bytes), sum(blocks) FROM sums WHERE minute < %u",
-		   minute);
-	for (size_t i = from; i < from + count; i++)
-		buf_printf(sql, "%stoFixedString(unhex('%s'), 16)",
-			   i > from ? ", " : " AND stream IN (",
-			   stream_id_format(id, id_of(ids, i)));
+	buf_printf(sql,
+		   "SELECT stack, sum(bytes), sum(blocks) FROM %s WHERE day %s toDate(%u) AND "
+		   "minute >= %u AND minute < %u",
+		   part->table, part->days,
+		   (*part->days == '=' ? part->from : part->end) / MINUTES_A_DAY, part->from,
+		   part->end);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(sql, "%stoFixedString(unhex('%s'), 16)", i ? ", " : " AND stream IN (",
+			   stream_id_format(id, &ids[i]));
 	buf_string(sql, count ? ")" : "");
-	kept_put(sql, ids->kept);
+	kept_put(sql, a->kept);
 	buf_string(sql, " GROUP BY stack FORMAT RowBinary");
 }
 
@@ -60,92 +112,173 @@ static int add_row(struct fleet_top_loading *l, struct reader *r, bool less)
 }
 
 /* Adds what some streams have, or takes it away. No count: all that there are. */
-static int ask_sums(struct clickhouse *client, struct fleet_top_loading *l,
-		    const struct id_list *ids, size_t from, size_t count, bool less,
-		    struct err_text *err)
+static int ask_some(struct top_asking *a, const struct top_part *part, const struct stream_id *ids,
+		    size_t count, bool less, struct err_text *err)
 {
 	cleanup(buf_done) struct buf sql = {0}, answer = {.limit = CLICKHOUSE_ANSWER_MAX};
 	struct reader r;
-	int e;
+	int e = fleet_top_progress(a->loading, 0);
 
-	put_question(&sql, l->minute, ids, from, count);
-	if (!buf_text(&sql))
-		return -ENOMEM;
-	e = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD, buf_text(&sql), &answer, err);
+	if (part->from == part->end)
+		return e;
+	put_question(&sql, a, part, ids, count);
+	if (e || !buf_text(&sql))
+		return e ? e : -ENOMEM;
+	e = clickhouse_ask(a->client, CLICKHOUSE_ANY_SHARD, buf_text(&sql), &answer, err);
 	r = reader_of(answer.data, answer.length);
 	while (!e && reader_more(&r))
-		e = add_row(l, &r, less);
+		e = add_row(a->loading, &r, less);
 	return e == -EBADMSG ? err_set(err, e, "the shared store's sums can't be read") : e;
 }
 
-static int ask_streams(struct clickhouse *client, struct fleet_top_loading *l,
-		       const struct id_list *ids, bool less, struct err_text *err)
+static int ask_part(struct top_asking *a, const struct top_part *part, const struct id_list *ids,
+		    bool less, struct err_text *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; !r && i < ids->count; i += STREAMS_AT_ONCE) {
 		size_t left = ids->count - i;
 
-		r = fleet_top_progress(l, less ? l->count : i);
-		if (!r)
-			r = ask_sums(client, l, ids, i,
-				     left < STREAMS_AT_ONCE ? left : STREAMS_AT_ONCE, less, err);
+		r = ask_some(a, part, ids->list + i,
+			     left < STREAMS_AT_ONCE ? left : STREAMS_AT_ONCE, less, err);
 	}
 	return r;
 }
 
-/* Lists the snapshots, whose sums are those of other streams once more. The caller frees the list.
- */
-static int list_snapshots(struct clickhouse *client, struct stream_id **ret_list, size_t *ret_count,
-			  struct err_text *err)
+static struct top_part part_levels(const struct top_asking *a)
+{
+	return (struct top_part){"levels", "=", a->hour, a->hour + 1};
+}
+
+static struct top_part part_since(const struct top_asking *a)
+{
+	return (struct top_part){"sums", "=", a->hour, a->loading->minute};
+}
+
+static struct top_part part_whole(const struct top_asking *a)
+{
+	return (struct top_part){"sums", "<=", 0, a->loading->minute};
+}
+
+/* ---- which streams ---- */
+
+/* Reads ids into a list or a table. */
+static int read_ids(struct clickhouse *client, const char *sql, struct id_list *ret_list,
+		    struct intern *ret_table, struct err_text *err)
 {
 	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
 	struct reader r;
-	int e = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD,
-			       "SELECT DISTINCT stream FROM streams WHERE is_snapshot = 1 "
-			       "FORMAT RowBinary",
-			       &answer, err);
+	int e = clickhouse_ask(client, CLICKHOUSE_ANY_SHARD, sql, &answer, err);
 
-	if (e < 0)
-		return e;
-	*ret_count = 0;
-	*ret_list = calloc(answer.length / sizeof(**ret_list) + 1, sizeof(**ret_list));
-	if (!*ret_list)
-		return -ENOMEM;
 	r = reader_of(answer.data, answer.length);
-	while (reader_left(&r) >= sizeof(**ret_list))
-		row_get_id(&r, (*ret_list)[(*ret_count)++].bytes);
-	return 0;
+	while (!e && reader_more(&r)) {
+		struct stream_id id;
+
+		row_get_id(&r, id.bytes);
+		if (reader_error(&r))
+			return err_set(err, -EBADMSG, "the shared store's list of streams is cut");
+		if (ret_list)
+			e = list_id(ret_list, &id);
+		else if (!intern_bytes(ret_table, id.bytes, sizeof(id.bytes)))
+			e = -ENOMEM;
+	}
+	return e;
+}
+
+/* A level of one collector does not say what a stream had before it came there. */
+static int read_leveled(struct top_asking *a, struct err_text *err)
+{
+	char sql[256];
+	int r;
+
+	if (a->hour < a->kept * MINUTES_A_DAY)
+		return 0;
+	snprintf(sql, sizeof(sql),
+		 "SELECT DISTINCT stream FROM levels WHERE day = toDate(%u) AND minute = %u AND "
+		 "stack = %" PRIu64 " AND allocations = 1 FORMAT RowBinary",
+		 a->hour / MINUTES_A_DAY, a->hour, LEVEL_WHOLE);
+	r = read_ids(a->client, sql, NULL, &a->leveled, err);
+	return r ? r
+		 : read_ids(
+			   a->client,
+			   "SELECT stream FROM streams GROUP BY stream HAVING uniqExact(collector) "
+			   "> 1 FORMAT RowBinary",
+			   NULL, &a->moved, err);
+}
+
+/* One that began after the hour needs no level. */
+static bool has_level(const struct top_asking *a, const struct stream_summary *s)
+{
+	return !intern_find(&a->moved, s->id.bytes, sizeof(s->id.bytes)) &&
+	       (minute_of(s->start_wall_ns) >= a->hour ||
+		intern_find(&a->leveled, s->id.bytes, sizeof(s->id.bytes)));
+}
+
+static int sort_streams(struct top_asking *a)
+{
+	const struct fleet_top_loading *l = a->loading;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < l->count; i++) {
+		const struct stream_id *id = &l->streams[i].id;
+		bool leveled = has_level(a, &l->streams[i]);
+
+		r = list_id(leveled ? &a->by_level : &a->whole, id);
+		if (!r && !leveled)
+			r = list_id(&a->less, id);
+	}
+	for (uint32_t i = 0; !r && i < l->other_count; i++)
+		r = list_id(&a->less, &l->others[i]);
+	return r;
 }
 
 /*
  * To look up the stream of each row takes as long as to add the rows up. So if most streams are
  * asked for, all are added up, and the others, which the table's order finds quickly, are taken
- * away. (A stream that is being sent for the first time, and is not listed yet, counts then.)
+ * away. Sums of snapshots are those of other streams once more. (A stream that is being sent for
+ * the first time, and is not listed yet, counts then.)
  */
+static int ask_all_but_some(struct top_asking *a, struct err_text *err)
+{
+	struct top_part parts[] = {part_levels(a), part_since(a)};
+	int r = read_ids(a->client,
+			 "SELECT DISTINCT stream FROM streams WHERE is_snapshot = 1 FORMAT "
+			 "RowBinary",
+			 &a->less, NULL, err);
+
+	for (size_t i = 0; !r && i < sizeof(parts) / sizeof(*parts); i++) {
+		r = ask_some(a, &parts[i], NULL, 0, false, err);
+		if (!r)
+			r = ask_part(a, &parts[i], &a->less, true, err);
+	}
+	return r;
+}
+
+static int ask_these(struct top_asking *a, struct err_text *err)
+{
+	struct top_part levels = part_levels(a), since = part_since(a);
+	int r = ask_part(a, &levels, &a->by_level, false, err);
+
+	return r ? r : ask_part(a, &since, &a->by_level, false, err);
+}
+
 static int add_streams(struct clickhouse *client, struct fleet_top_loading *l, struct err_text *err)
 {
-	struct id_list chosen = {0, &l->streams->id, l->count, sizeof(*l->streams)},
-		       others = {0, l->others, l->other_count, sizeof(*l->others)},
-		       snapshots = {.stride = sizeof(struct stream_id)};
-	cleanup(cleanup_free) struct stream_id *list = NULL;
-	int r = kept_read(client, &chosen.kept, err);
+	cleanup(top_asking_done) struct top_asking a = {
+		.client = client, .loading = l, .hour = l->minute / LEVEL_MINUTES * LEVEL_MINUTES};
+	struct top_part whole;
+	int r = kept_read(client, &a.kept, err);
 
-	others.kept = chosen.kept;
+	if (!r)
+		r = read_leveled(&a, err);
+	if (!r)
+		r = sort_streams(&a);
 	if (r < 0)
 		return r;
-	if (l->question->select || l->other_count > l->count / 4)
-		return ask_streams(client, l, &chosen, false, err);
-	r = fleet_top_progress(l, 0);
-	if (!r)
-		r = ask_sums(client, l, &others, 0, 0, false, err);
-	if (!r)
-		r = ask_streams(client, l, &others, true, err);
-	if (!r)
-		r = list_snapshots(client, &list, &snapshots.count, err);
-	snapshots.first = list;
-	snapshots.kept = others.kept;
-	return r ? r : ask_streams(client, l, &snapshots, true, err);
+	whole = part_whole(&a);
+	r = l->question->select || a.less.count > a.by_level.count / 4 ? ask_these(&a, err)
+								       : ask_all_but_some(&a, err);
+	return r ? r : ask_part(&a, &whole, &a.whole, false, err);
 }
 
 /* ---- names ---- */

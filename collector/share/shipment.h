@@ -6,11 +6,12 @@
  * of the batch, and asks before whether they are there.
  *
  *	sums	  rows of one day (a partition), so that they appear together or not at all
+ *	levels	  the same
  *	snapshots the members of snapshots, of one day
  *	streams	  what is known of streams, and how far their sums have been sent: after all others
  *
  * The file:
- *	"hcship" NUL 2 | length 8 | known 1, parts | XXH3 of these 8
+ *	"hcship" NUL 3 | length 8 | known 1, parts | XXH3 of these 8
  *	a part:	kind 1 | shard 4 | day 4 | batch 8 | rows 8 | length 8 | rows in RowBinary
  */
 #include <stdbool.h>
@@ -21,13 +22,19 @@
 struct err_text;
 
 /* In the order in which they are sent. */
-enum shipment_kind { SHIPMENT_SUMS, SHIPMENT_SNAPSHOTS, SHIPMENT_STREAMS, SHIPMENT_KINDS };
+enum shipment_kind {
+	SHIPMENT_SUMS,
+	SHIPMENT_LEVELS,
+	SHIPMENT_SNAPSHOTS,
+	SHIPMENT_STREAMS,
+	SHIPMENT_KINDS
+};
 
 struct shipment_part {
 	enum shipment_kind kind;
 	uint32_t shard;
-	uint32_t day;	/* sums and snapshots: days since the epoch */
-	uint64_t batch; /* sums: a random number, in each of the rows */
+	uint32_t day;	/* not of streams: days since the epoch */
+	uint64_t batch; /* sums and levels: a random number, in each of the rows */
 	uint64_t rows;
 	struct buf data;
 	/* Not in the file: all parts of one that was read were tried, at an unknown time. */

@@ -62,7 +62,8 @@ finish() { # NAME
 	[ -z "$(ls "$T/data/share" | grep shard)" ] || fail "what was sent is still there: $(ls "$T/data/share")"
 }
 contents() { # NAME
-	clickhouse_sql 1 "SELECT count(), sum(cityHash64(stream, minute, stack, allocations, allocated, blocks, bytes)) FROM $1.sums"
+	clickhouse_sql 1 "SELECT count(), sum(cityHash64(stream, minute, stack, allocations, allocated, blocks, bytes)),
+		(SELECT count() FROM $1.levels), (SELECT sum(cityHash64(stream, minute, stack, blocks, bytes)) FROM $1.levels) FROM $1.sums"
 }
 
 echo "== one server"

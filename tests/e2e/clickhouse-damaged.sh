@@ -14,6 +14,7 @@ boards=80
 "$BUILD/tests/made-fleet" "$T/data" $boards 90 64 7 build >"$T/made"
 contents() { # DATABASE
 	clickhouse_sql 1 "SELECT count(), sum(cityHash64(stream, minute, stack, allocations, allocated, blocks, bytes)),
+		(SELECT count() FROM $1.levels), (SELECT sum(cityHash64(stream, minute, stack, blocks, bytes)) FROM $1.levels),
 		(SELECT count() FROM $1.streams FINAL WHERE done = 1), (SELECT sum(in_use_bytes) FROM $1.streams FINAL),
 		(SELECT sum(in_use_blocks) FROM $1.streams FINAL) FROM $1.sums"
 }

@@ -9,7 +9,7 @@ clickhouse_need
 need cmp jq python3
 clickhouse_one
 at="clickhouse://default@$(clickhouse_hosts)"
-boards=60 minutes=30
+boards=30 minutes=150
 [ -z "$full" ] || boards=200 minutes=120
 
 "$BUILD/tests/made-fleet" "$T/data" $boards $minutes 64 7 build >"$T/made"
@@ -21,6 +21,7 @@ earlier=$(($(date +%s) - 20 * 60))
 # What is in a data base: numbers of rows, and a sum over all that they say.
 contents() { # DATABASE
 	clickhouse_sql 1 "SELECT count(), sum(cityHash64(stream, minute, stack, allocations, allocated, blocks, bytes)),
+		(SELECT count() FROM $1.levels), (SELECT sum(cityHash64(stream, minute, stack, blocks, bytes)) FROM $1.levels),
 		(SELECT count() FROM $1.streams FINAL WHERE done = 1), (SELECT count() FROM $1.stacks FINAL) FROM $1.sums"
 }
 
@@ -49,6 +50,10 @@ same_answers calm
 "$COLLECTOR" share --data "$T/data" --store "$at/calm" >"$T/again"
 assert_contains "another pass" "$T/again" "$all streams up to date, 0 sums sent"
 calm=$(contents calm)
+# All that were there at an hour have a level; e2e.clickhouse-levels compares what they say.
+hour=$(clickhouse_sql 1 "SELECT max(minute) FROM calm.levels")
+assert_eq "levels of the last hour" "$(clickhouse_sql 1 "SELECT count() FROM calm.streams FINAL WHERE start_wall_ns <= $hour * 60000000000 AND start_wall_ns + last_ns > $hour * 60000000000")" \
+	"$(clickhouse_sql 1 "SELECT uniqExact(stream) FROM calm.levels WHERE minute = $hour AND allocations = 1")"
 
 # What the manual has for Grafana.
 python3 - "$ROOT/docs/shared-store.md" "$T" <<'END'

@@ -45,8 +45,8 @@ HEAPCAST_CLICKHOUSE_PASSWORD=$CLICKHOUSE_PASSWORD says "shards 1" "clickhouse://
 says "shards 1" "clickhouse://$host/heap_0?password_file=$T/password" prepare
 
 together "$one" prepare
-assert_eq "tables" "Merge 7 MergeTree 2 ReplacingMergeTree 6 " "$(tables 1 heap)"
-same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 3
+assert_eq "tables" "Merge 8 MergeTree 3 ReplacingMergeTree 6 " "$(tables 1 heap)"
+same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 4
 says "shard 0" "$one" insert 7 $A $DAY 1000
 says "rows 1000, behind 0" "$one" find 7 $A $DAY
 says "rows 0, behind 0" "$one" find 8 $A $DAY
@@ -72,7 +72,9 @@ clickhouse_sql 1 "DROP DATABASE heap_0"
 fails "refused 81" "clickhouse://default:hush%2F%2541@$host/heap_0" pause "SELECT 1" "INSERT INTO heap_0.sums_local FORMAT TSV" <<<""
 
 echo "== migration"
-# Tables of version 1: rows that are there say nothing of batches.
+# Tables of version 1: rows that are there say nothing of batches, and there are no levels.
+clickhouse_sql 1 "DROP TABLE heap.levels"
+clickhouse_sql 1 "DROP TABLE heap.levels_local"
 for column in incarnation next_batch first_incarnation first_batch bound_incarnation bound_batch; do
 	clickhouse_sql 1 "ALTER TABLE heap.streams_local DROP COLUMN $column"
 done
@@ -84,11 +86,12 @@ clickhouse_sql 1 "INSERT INTO heap.schema_versions SELECT toUInt32(1), now()"
 clickhouse_sql 1 "INSERT INTO heap.streams_local (stream, name) VALUES (unhex('$A'), 'old')"
 assert_eq "columns of streams" "27 27" "$(columns 1 heap streams) $(columns 1 heap streams_local)"
 together "$one" prepare
-same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 3
+same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 4
 assert_eq "columns of streams" "33 33" "$(columns 1 heap streams) $(columns 1 heap streams_local)"
+assert_eq "columns of levels" "11 11" "$(columns 1 heap levels) $(columns 1 heap levels_local)"
 same "an old row" 1 "SELECT name, incarnation, next_batch, bound_batch FROM heap.streams FORMAT CSV" '"old",0,0,0'
 together "$one" prepare next
-same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 4
+same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 5
 assert_eq "columns of sums" "12 12" "$(columns 1 heap sums) $(columns 1 heap sums_local)"
 says "shards 1" "${one/heap/heap_3}" prepare
 fails "update this collector" "$one" prepare
@@ -106,7 +109,7 @@ fails "the URL names 2 of them" "clickhouse://$(clickhouse_hosts 1 3)/heap?clust
 fails "are the same one" "clickhouse://$hosts,localhost:${hosts##*:}/heap?cluster=heap" prepare
 together "$all" prepare
 for n in 1 2 3; do
-	assert_eq "tables of server $n" "Distributed 7 MergeTree 1 ReplicatedMergeTree 1 ReplicatedReplacingMergeTree 6 " "$(tables $n heap)"
+	assert_eq "tables of server $n" "Distributed 8 MergeTree 1 ReplicatedMergeTree 2 ReplicatedReplacingMergeTree 6 " "$(tables $n heap)"
 done
 says "shards 1" "clickhouse://$(clickhouse_hosts 3)/single" prepare
 fails "another kind of installation" "${all/heap?/single?}" prepare

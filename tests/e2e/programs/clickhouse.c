@@ -93,7 +93,7 @@ static int insert(const struct batch *b, size_t shard, size_t rows)
 static int find(const struct batch *b, size_t shard)
 {
 	struct clickhouse_batch_found found;
-	int r = clickhouse_batch_find(client, shard, b->id, b->day, &found, &err);
+	int r = clickhouse_batch_find(client, shard, "sums", b->id, b->day, &found, &err);
 
 	if (!r)
 		printf("rows %llu, behind %d\n", (unsigned long long)found.rows, found.behind);
