@@ -290,21 +290,25 @@ static int read_sent(const struct sent_stream *g, const char *table, uint32_t fi
 	return r == -EBADMSG ? err_set(err, r, "the shared store's sums are cut") : r;
 }
 
-/* Asks up to which minute sums of a stream are there, from the one on that its mark says. */
+/* Asks up to which minute sums of a stream are there, or in a level, from the one on that its mark
+ * says. */
 static int ask_arrived(const struct sent_stream *g, uint32_t *ret_to, struct err_text *err)
 {
 	cleanup(buf_done) struct buf answer = {.limit = 64};
-	char id[STREAM_ID_TEXT], sql[256];
+	char id[STREAM_ID_TEXT], of_stream[128], sql[512];
 	struct lane *lane = g->sending->lane;
 	struct reader reader;
 	int r;
 
+	snprintf(of_stream, sizeof(of_stream),
+		 "stream = toFixedString(unhex('%s'), 16) AND collector = %" PRIu64,
+		 stream_id_format(id, &g->stream->id), g->sending->collector);
 	snprintf(sql, sizeof(sql),
-		 "SELECT toUInt32(if(count() = 0, 0, max(minute) + 1)) FROM sums_local WHERE "
-		 "stream = "
-		 "toFixedString(unhex('%s'), 16) AND collector = %" PRIu64
-		 " AND minute >= %u FORMAT RowBinary",
-		 stream_id_format(id, &g->stream->id), g->sending->collector, g->mark.sent_to);
+		 "SELECT toUInt32(max(t)) FROM (SELECT toUInt64(if(count() = 0, 0, max(minute) + "
+		 "1)) AS t FROM sums_local WHERE %s AND minute >= %u UNION ALL SELECT "
+		 "toUInt64(if(count() = 0, 0, max(minute))) AS t FROM levels_local WHERE %s AND "
+		 "minute > %u) FORMAT RowBinary",
+		 of_stream, g->mark.sent_to, of_stream, g->mark.sent_to);
 	r = caught_up(lane->client, lane->shard, err);
 	if (!r)
 		r = clickhouse_ask(lane->client, lane->shard, sql, &answer, err);
