@@ -53,6 +53,7 @@ struct share {
 	uint64_t version;
 	uint64_t sign_ns;	 /* `seen_ns` of our row as we wrote it last; 0: not yet */
 	uint64_t sign_clock_ns;	 /* when that was (cancel_clock_ns) */
+	uint64_t found_ns;	 /* `seen_ns` of our row before our first sign; 0: there was none */
 	uint32_t process;	 /* a random number below a second, in our row's seen_ns */
 	struct err_text doubled; /* another process is this collector, too; "": none is */
 	uint32_t kept;		 /* the first day that is kept (kept.h) */
@@ -241,7 +242,8 @@ static uint64_t now_ns(void)
 /*
  * The number of a collector is in its folder, so a copy of the folder has the same. Two that send
  * from copies can't be told apart but by this: our row is not as we wrote it. The time in it has
- * the number of the process below the seconds.
+ * the number of the process below the seconds. So the row of a process that ended in this very
+ * second can be above ours. It was there before our first sign, and does not count.
  */
 static int look_for_double(struct share *share, struct err_text *err)
 {
@@ -251,10 +253,13 @@ static int look_for_double(struct share *share, struct err_text *err)
 
 	if (*share->doubled.text)
 		return err_set(err, -EBUSY, "%s", share->doubled.text);
-	if (!share->sign_ns || shared_collectors(share->client, &list, &count, NULL) < 0)
+	if (shared_collectors(share->client, &list, &count, NULL) < 0)
 		return 0;
 	row = shared_collector_find(list, count, share->collector);
-	if (row && row->seen_ns > share->sign_ns && row->seen_ns % SECOND_NS != share->process)
+	if (row && !share->sign_ns)
+		share->found_ns = row->seen_ns;
+	else if (row && row->seen_ns > share->sign_ns && row->seen_ns > share->found_ns &&
+		 row->seen_ns % SECOND_NS != share->process)
 		err_set(&share->doubled, -EBUSY,
 			"another process, on %.200s, sends as the same collector: it has a copy of "
 			"%.500s. Remove share/ in one of the two folders, and start its collector "
