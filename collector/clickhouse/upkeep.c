@@ -19,6 +19,9 @@
 
 /* More days than Date has. */
 #define DAYS_MAX 65536
+/* While others send, too, a replica always has something to fetch, but rarely for long. */
+#define BEHIND_TRIES   20
+#define BEHIND_WAIT_NS 100000000
 
 static int upkeep_wrong(const struct clickhouse *c, struct err_text *err)
 {
@@ -97,8 +100,10 @@ static int upkeep_first_entries(struct clickhouse *c, size_t shard, uint64_t *re
 	return r;
 }
 
-int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
-		      struct err_text *err)
+/* Tells whether the replica that is asked lacks rows of `sums` or `streams` that another one has
+ * accepted. */
+static int upkeep_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
+			 struct err_text *err)
 {
 	cleanup(buf_done) struct buf sql = {.data = NULL};
 	uint64_t missing = 0;
@@ -115,6 +120,20 @@ int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
 	}
 	*ret_behind = missing;
 	return r;
+}
+
+int clickhouse_caught_up(struct clickhouse *client, size_t shard, struct err_text *err)
+{
+	for (unsigned i = 0; i < BEHIND_TRIES; i++) {
+		bool behind = false;
+		int r = upkeep_behind(client, shard, &behind, err);
+
+		if (r < 0 || !behind)
+			return r;
+		nanosleep(&(struct timespec){.tv_nsec = BEHIND_WAIT_NS}, NULL);
+	}
+	return err_set(err, -EAGAIN, "a replica of shard %zu has not caught up with the others yet",
+		       shard + 1);
 }
 
 int clickhouse_batch_find(struct clickhouse *client, size_t shard, const char *table,

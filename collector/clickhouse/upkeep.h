@@ -19,10 +19,12 @@ struct clickhouse_batch_found {
 			  same bytes are not stored twice */
 };
 
-/* Tells whether the replica that is asked lacks rows of `sums` or `streams` that another one has
- * accepted. Returns 0 or an error of client.h. */
-int clickhouse_behind(struct clickhouse *client, size_t shard, bool *ret_behind,
-		      struct err_text *err);
+/* Waits until the replica that answers for the shard has all rows of `sums` and `streams` that the
+ * others of the shard have accepted, for two seconds at most. What one that has not says of sums
+ * and streams must not be believed: what it lacks would be sent again. Returns 0; -EAGAIN with a
+ * sentence; or another error of client.h. Who reads something asks before and after it: another
+ * replica may have answered meanwhile. */
+int clickhouse_caught_up(struct clickhouse *client, size_t shard, struct err_text *err);
 /* Asks a server of the shard. `table`: sums or levels; `day`: days since the epoch. Returns 0 or an
  * error of client.h. */
 int clickhouse_batch_find(struct clickhouse *client, size_t shard, const char *table,

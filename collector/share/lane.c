@@ -11,7 +11,6 @@
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/shards.h"
 #include "collector/clickhouse/upkeep.h"
-#include "collector/share/caught_up.h"
 #include "collector/share/columns.h"
 
 #include "base/ban.h"
@@ -132,7 +131,7 @@ static int ask_part(const struct lane *lane, struct shipment_part *part, struct 
 	int r = find_part(lane, part, &found, err);
 
 	for (unsigned i = 1; !r && !found.rows && found.behind && !remembered; i++) {
-		r = i < ASKED_MOST ? caught_up(lane->client, lane->shard, err)
+		r = i < ASKED_MOST ? clickhouse_caught_up(lane->client, lane->shard, err)
 				   : err_set(err, -EAGAIN,
 					     "a replica of shard %u has not caught up "
 					     "with the others yet",

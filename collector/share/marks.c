@@ -14,7 +14,7 @@
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
-#include "collector/share/caught_up.h"
+#include "collector/clickhouse/upkeep.h"
 
 #include "base/ban.h"
 
@@ -179,7 +179,7 @@ int marks_there(struct clickhouse *client, size_t shard, uint64_t collector, boo
 	int r = marks_ask(client, shard, "collector", "=", collector, "LIMIT 1", &answer, err);
 
 	*ret_there = answer.length;
-	return r || *ret_there ? r : caught_up(client, shard, err);
+	return r || *ret_there ? r : clickhouse_caught_up(client, shard, err);
 }
 
 /* Returns 1 if the shard has no stream of the collector, and there were some. */
@@ -200,7 +200,7 @@ static int read_own(struct marks *m, struct clickhouse *client, size_t shard, ui
 		    struct err_text *err)
 {
 	cleanup(buf_done) struct buf answer = {0};
-	int r = caught_up(client, shard, err);
+	int r = clickhouse_caught_up(client, shard, err);
 
 	if (!r)
 		r = marks_ask(client, shard,
@@ -213,7 +213,7 @@ static int read_own(struct marks *m, struct clickhouse *client, size_t shard, ui
 			      "argMax(sent_to, version), argMax(done, version)",
 			      "=", collector, "GROUP BY stream", &answer, err);
 	if (!r)
-		r = caught_up(client, shard, err);
+		r = clickhouse_caught_up(client, shard, err);
 	if (!r)
 		r = marks_parse(m, &answer);
 	if (r < 0) {

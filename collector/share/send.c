@@ -14,11 +14,11 @@
 #include "collector/clickhouse/client.h"
 #include "collector/clickhouse/row_binary.h"
 #include "collector/clickhouse/shards.h"
+#include "collector/clickhouse/upkeep.h"
 #include "collector/query/minutes.h"
 #include "collector/query/query.h"
 #include "collector/recording/recording.h"
 #include "collector/share/bounded.h"
-#include "collector/share/caught_up.h"
 #include "collector/share/due.h"
 #include "collector/share/kept.h"
 #include "collector/share/levels.h"
@@ -279,11 +279,11 @@ static int read_sent(const struct sent_stream *g, const char *table, uint32_t fi
 	buf_string(&sql, " GROUP BY minute, stack FORMAT RowBinary");
 	if (!buf_text(&sql))
 		return -ENOMEM;
-	r = caught_up(lane->client, lane->shard, err);
+	r = clickhouse_caught_up(lane->client, lane->shard, err);
 	if (!r)
 		r = clickhouse_ask(lane->client, lane->shard, buf_text(&sql), &answer, err);
 	if (!r)
-		r = caught_up(lane->client, lane->shard, err);
+		r = clickhouse_caught_up(lane->client, lane->shard, err);
 	if (r < 0)
 		return lane_failed(lane, r, err);
 	r = parse_sent(&answer, ret);
@@ -309,11 +309,11 @@ static int ask_arrived(const struct sent_stream *g, uint32_t *ret_to, struct err
 		 "toUInt64(if(count() = 0, 0, max(minute))) AS t FROM levels_local WHERE %s AND "
 		 "minute > %u) FORMAT RowBinary",
 		 of_stream, g->mark.sent_to, of_stream, g->mark.sent_to);
-	r = caught_up(lane->client, lane->shard, err);
+	r = clickhouse_caught_up(lane->client, lane->shard, err);
 	if (!r)
 		r = clickhouse_ask(lane->client, lane->shard, sql, &answer, err);
 	if (!r)
-		r = caught_up(lane->client, lane->shard, err);
+		r = clickhouse_caught_up(lane->client, lane->shard, err);
 	if (r < 0)
 		return lane_failed(lane, r, err);
 	reader = reader_of(answer.data, answer.length);

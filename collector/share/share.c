@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +26,7 @@
 #include "collector/share/lane.h"
 #include "collector/share/send.h"
 #include "collector/share/share_number.h"
+#include "collector/share/sign.h"
 
 #include "base/ban.h"
 
@@ -51,12 +51,8 @@ struct share {
 	struct clickhouse *client;
 	uint64_t collector; /* our number, among those that share */
 	uint64_t version;
-	uint64_t sign_ns;	 /* `seen_ns` of our row as we wrote it last; 0: not yet */
-	uint64_t sign_clock_ns;	 /* when that was (cancel_clock_ns) */
-	uint64_t found_ns;	 /* `seen_ns` of our row before our first sign; 0: there was none */
-	uint32_t process;	 /* a random number below a second, in our row's seen_ns */
-	struct err_text doubled; /* another process is this collector, too; "": none is */
-	uint32_t kept;		 /* the first day that is kept (kept.h) */
+	struct sign sign;
+	uint32_t kept; /* the first day that is kept (kept.h) */
 	char *address;
 	struct lane *lanes; /* by shard */
 	size_t lane_count;
@@ -122,10 +118,8 @@ int share_new(const struct share_options *options, struct share **ret_share, str
 		return -ENOMEM;
 	share->options = *options;
 	share->lock = -1;
+	sign_init(&share->sign);
 	pthread_mutex_init(&share->sent_lock, NULL);
-	if (getrandom(&share->process, sizeof(share->process), 0) != sizeof(share->process))
-		share->process = (uint32_t)getpid();
-	share->process %= SECOND_NS;
 	share->options.url = NULL;
 	share->data = strdup(options->data);
 	share->address = strdup(options->address ? options->address : "");
@@ -239,68 +233,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/*
- * The number of a collector is in its folder, so a copy of the folder has the same. Two that send
- * from copies can't be told apart but by this: our row is not as we wrote it. The time in it has
- * the number of the process below the seconds. So the row of a process that ended in this very
- * second can be above ours. It was there before our first sign, and does not count.
- */
-static int look_for_double(struct share *share, struct err_text *err)
-{
-	struct shared_collector *list = NULL;
-	const struct shared_collector *row;
-	size_t count = 0;
-
-	if (*share->doubled.text)
-		return err_set(err, -EBUSY, "%s", share->doubled.text);
-	if (shared_collectors(share->client, &list, &count, NULL) < 0)
-		return 0;
-	row = shared_collector_find(list, count, share->collector);
-	if (row && !share->sign_ns)
-		share->found_ns = row->seen_ns;
-	else if (row && row->seen_ns > share->sign_ns && row->seen_ns > share->found_ns &&
-		 row->seen_ns % SECOND_NS != share->process)
-		err_set(&share->doubled, -EBUSY,
-			"another process, on %.200s, sends as the same collector: it has a copy of "
-			"%.500s. Remove share/ in one of the two folders, and start its collector "
-			"anew",
-			row->name, share->folder);
-	shared_collectors_free(list, count);
-	return *share->doubled.text ? err_set(err, -EBUSY, "%s", share->doubled.text) : 0;
-}
-
-/* Others learn that we are there. Sums go on also where this fails. */
-static void put_sign(struct share *share)
-{
-	size_t shard = share->collector % clickhouse_shards(share->client);
-	struct shared_collector self = {.number = share->collector,
-					.address = share->address,
-					.keep_days = share->options.keep_days};
-	char host[256] = "";
-
-	if (shared_clock(share->client, shard, &self.seen_ns, NULL) < 0)
-		return;
-	self.seen_ns += share->process;
-	gethostname(host, sizeof(host) - 1);
-	self.name = host;
-	if (collector_put(share->client, &self, NULL) < 0)
-		return;
-	share->sign_ns = self.seen_ns;
-	share->sign_clock_ns = cancel_clock_ns();
-}
-
 /* Returns -EBUSY with a sentence if somebody else gives signs in our name. */
-static int give_sign(struct share *share, struct err_text *err)
+static int share_give_sign(struct share *share, struct err_text *err)
 {
-	int r;
+	const struct shared_collector self = {.number = share->collector,
+					      .address = share->address,
+					      .keep_days = share->options.keep_days};
 
-	if (!*share->doubled.text && share->sign_ns &&
-	    cancel_clock_ns() - share->sign_clock_ns < COLLECTOR_SIGN_NS)
-		return 0;
-	r = look_for_double(share, err);
-	if (!r)
-		put_sign(share);
-	return r;
+	return sign_give(&share->sign, share->client, &self, share->folder, err);
 }
 
 /* ---- days ---- */
@@ -586,7 +526,7 @@ int share_pass(struct share *share, struct share_report *ret_report, struct err_
 		return r;
 	r = begin_lanes(share, ret_report, err);
 	if (!r)
-		r = give_sign(share, err);
+		r = share_give_sign(share, err);
 	if (r < 0)
 		note_all_waiting(&p, r, err_get(err, r));
 	if (!r)
