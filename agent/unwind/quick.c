@@ -185,8 +185,11 @@ struct unwind_quick unwind_quick(struct unwind_thread *thread, uint64_t pc, uint
 	if (__builtin_expect(rows_state() != thread->state || thread->flags, 0))
 		return (struct unwind_quick){0};
 	join = quick(thread, &s, fresh + UNWIND_QUICK_MAX);
-	if (__builtin_expect(!join, 0))
+	if (__builtin_expect(!join, 0)) {
+		thread->no_join = true;
 		return (struct unwind_quick){0};
+	}
+	thread->vain = 0;
 	kept = (uint32_t)(join - thread->frames) + 1;
 	count = (uint32_t)(s.next - fresh);
 	if (__builtin_expect(kept > thread->emitted || kept + count > depth_limit, 0))
@@ -217,16 +220,37 @@ static bool quick_delta(struct unwind_thread *thread, const struct unwind_regs *
 	return true;
 }
 
+/*
+ * To remember a stack costs half as much as to walk it. That is lost if the next stack has little
+ * in common with it, as where a program goes up to its main loop and down another way between two
+ * events. So after some such captures in a row the stack is walked in full and not remembered,
+ * until captures are alike again.
+ */
+#define VAIN_MAX  16
+#define VAIN_FULL 8 /* from here on */
+#define VAIN_BACK 4 /* what one capture that is alike takes back */
+
+static void quick_judge(struct unwind_thread *thread, const struct unwind_delta *delta)
+{
+	if (delta->count <= 2 * delta->keep)
+		thread->vain = thread->vain > VAIN_BACK ? thread->vain - VAIN_BACK : 0;
+	else if (thread->vain < VAIN_MAX)
+		thread->vain++;
+}
+
 void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs,
 		    uint32_t depth_limit, struct unwind_delta *ret_delta)
 {
 	uint32_t limit = depth_clamp(depth_limit);
+	bool no_join = thread->no_join;
 
+	thread->no_join = false;
 	rows_check_state(thread);
-	if (regs->sp & (ARCH_WORD - 1))
+	if (regs->sp & (ARCH_WORD - 1) || thread->vain >= VAIN_FULL)
 		walk_whole(thread, regs, limit, ret_delta);
-	else if (!quick_delta(thread, regs, limit, ret_delta))
+	else if (no_join || !quick_delta(thread, regs, limit, ret_delta))
 		prefix_capture(thread, regs, limit, ret_delta);
+	quick_judge(thread, ret_delta);
 	thread->counters.captures++;
 	thread->counters.truncated += ret_delta->flags & UNWIND_TRUNCATED;
 	thread->counters.whole += !ret_delta->keep;

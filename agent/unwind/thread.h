@@ -53,7 +53,9 @@ struct unwind_thread {
 	uint32_t count;	  /* frames of the trace; 0: none */
 	uint32_t emitted; /* outer frames of the trace that the consumer has */
 	uint32_t flags;	  /* UNWIND_TRUNCATED of the trace */
-	uint32_t region_next;
+	uint16_t region_next;
+	uint8_t vain; /* how much the last captures changed, up to VAIN_MAX; see quick.c */
+	bool no_join; /* unwind_quick has found no join for the stack that is captured next */
 	struct region regions[2];
 	struct unwind_counters counters;
 

@@ -1,15 +1,17 @@
 /*
  * Nanoseconds for one captured stack at depths 10, 20 and 60, in one run: the verified prefix, our
  * full walk, libunwind's unw_backtrace and glibc's backtrace. The program has no frame pointers.
- * Three patterns of change between captures:
+ * Four patterns of change between captures:
  *
  *   same      the stack is the same every time
  *   leaf      the innermost function is one of eight
  *   three     each of the three innermost functions is one of eight, at random
+ *   all       one of eight functions near main calls all others, so each frame is a new one
  *
  * Each number is the best of many short runs, less what the same calls cost with an empty hook.
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +106,22 @@ EIGHT(leaf, hook())
 EIGHT(middle, leaf[choice[2]](choice))
 EIGHT(outer, middle[choice[1]](choice))
 
+static unsigned below; /* frames of `fall` */
+
+static NOINLINE void fall(unsigned more)
+{
+	volatile uint64_t array[7];
+
+	array[more % 7] = more;
+	if (more)
+		fall(more - 1);
+	else
+		hook();
+	sink += array[more % 7];
+}
+
+EIGHT(far, fall(below))
+
 static double now_ns(void)
 {
 	struct timespec t;
@@ -114,7 +132,7 @@ static double now_ns(void)
 
 static double best;
 
-static NOINLINE void run(void)
+static NOINLINE void run(bool all)
 {
 	double end = now_ns() + BUDGET_NS;
 
@@ -122,29 +140,30 @@ static NOINLINE void run(void)
 		double from = now_ns(), took;
 
 		for (unsigned i = 0; i < EVENTS; i++)
-			outer[choices[i][0]](choices[i]);
+			(all ? far : outer)[choices[i][0]](choices[i]);
 		took = (now_ns() - from) / EVENTS;
 		best = took < best ? took : best;
 	}
 }
 
-static NOINLINE void deepen(unsigned more)
+static NOINLINE void deepen(unsigned more, bool all)
 {
 	volatile uint64_t array[7];
 
 	array[more % 7] = more;
 	if (more)
-		deepen(more - 1);
+		deepen(more - 1, all);
 	else
-		run();
+		run(all);
 	sink += array[more % 7];
 }
 
-static double measure(void (*with)(void), unsigned frames)
+static double measure(void (*with)(void), unsigned frames, bool all)
 {
 	hook = with;
 	best = 1e18;
-	deepen(frames);
+	below = frames;
+	deepen(all ? 0 : frames, all);
 	return best;
 }
 
@@ -156,7 +175,7 @@ static void choose(const char *pattern)
 		random ^= random << 13;
 		random ^= random >> 7;
 		random ^= random << 17;
-		choices[i][0] = *pattern == 't' ? random >> 20 & 7 : 3;
+		choices[i][0] = *pattern == 't' || *pattern == 'a' ? random >> 20 & 7 : 3;
 		choices[i][1] = *pattern == 't' ? random >> 30 & 7 : 4;
 		choices[i][2] = *pattern != 's' ? random >> 40 & 7 : 5;
 	}
@@ -166,7 +185,7 @@ int main(void)
 {
 	static const struct unwind_host host = {
 		.find_module = host_loaded, .readable = host_readable, .pages = host_pages};
-	static const char *const patterns[] = {"same", "leaf", "three"};
+	static const char *const patterns[] = {"same", "leaf", "three", "all"};
 	static const unsigned depths[] = {10, 20, 60};
 	unsigned around; /* frames below deepen(0)'s caller and above the hook */
 	void *pcs[FRAMES_MAX];
@@ -179,21 +198,23 @@ int main(void)
 		 2 /* deepen(0), run */ + 3;
 	printf("%-8s %5s %10s %10s %10s %10s   ns per capture\n", "pattern", "depth", "prefix",
 	       "full walk", "libunwind", "glibc");
-	for (unsigned p = 0; p < 3; p++) {
+	for (unsigned p = 0; p < 4; p++) {
+		bool all = *patterns[p] == 'a';
+
 		choose(patterns[p]);
 		for (unsigned d = 0; d < 3; d++) {
 			unsigned more = depths[d] > around ? depths[d] - around : 0;
-			double empty = measure(hook_empty, more);
+			double empty = measure(hook_empty, more, all);
 
 			printf("%-8s %5u %10.1f %10.1f", patterns[p], depths[d],
-			       measure(hook_prefix, more) - empty,
-			       measure(hook_full, more) - empty);
+			       measure(hook_prefix, more, all) - empty,
+			       measure(hook_full, more, all) - empty);
 #ifdef HAVE_LIBUNWIND
-			printf(" %10.1f", measure(hook_libunwind, more) - empty);
+			printf(" %10.1f", measure(hook_libunwind, more, all) - empty);
 #else
 			printf(" %10s", "-");
 #endif
-			printf(" %10.1f\n", measure(hook_glibc, more) - empty);
+			printf(" %10.1f\n", measure(hook_glibc, more, all) - empty);
 		}
 	}
 	return 0;

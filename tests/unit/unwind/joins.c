@@ -453,6 +453,63 @@ static void test_counters(void **state)
 	}
 }
 
+/* Captures a stack whose outermost frame but one has returned to one of two places. */
+static void expect_changed(unsigned number)
+{
+	struct unwind_delta delta;
+
+	*return_of(DEPTH - 2) = function(DEPTH + number % 2, two_words());
+	expect_quick(CODE, sp_of(0), 7, UNWIND_MAX_DEPTH, 0, 0);
+	capture_at(CODE, sp_of(0), 7, &delta);
+	assert_int_equal(delta.keep, 0);
+	assert_int_equal(delta.count, DEPTH);
+	for (unsigned i = 0; i + 1 < DEPTH; i++)
+		assert_int_equal(delta.pcs[i], CODE + i);
+	assert_int_equal(delta.pcs[DEPTH - 1], CODE + DEPTH + number % 2);
+}
+
+/* Stacks that have little in common with the one before are walked once and not remembered, until
+ * captures are alike again. */
+static void test_not_alike(void **state)
+{
+	struct unwind_delta delta;
+	unsigned i = 0;
+
+	(void)state;
+	for (; i < 7; i++) { /* the first capture, in begin_captured, counts, too */
+		assert_int_equal(thread->count, DEPTH);
+		expect_changed(i);
+	}
+	for (; i < 30; i++) {
+		uint64_t walked = thread->counters.frames_walked;
+
+		expect_changed(i);
+		assert_int_equal(thread->counters.frames_walked - walked, DEPTH);
+		assert_int_equal(thread->count, 0);
+	}
+	for (i = 0; i < 3; i++) {
+		capture_at(CODE, sp_of(0), 7, &delta);
+		assert_int_equal(delta.keep, DEPTH);
+		assert_int_equal(delta.count, 0);
+		assert_int_equal(thread->count, 0);
+	}
+	capture_at(CODE, sp_of(0), 7, &delta); /* remembered again, as if it were the first one */
+	assert_int_equal(delta.count, DEPTH);
+	assert_int_equal(thread->count, DEPTH);
+	expect_quick(CODE, sp_of(0), 7, DEPTH, DEPTH, 0);
+}
+
+/* A capture that joins takes back what others have counted. */
+static void test_alike_between(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 30; i++) {
+		expect_changed(i);
+		assert_int_equal(thread->count, DEPTH);
+		expect_quick(CODE, sp_of(0), 7, DEPTH, DEPTH, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +526,8 @@ int main(void)
 		cmocka_unit_test_setup(test_fp_needed, begin_captured),
 		cmocka_unit_test_setup(test_room, begin_captured),
 		cmocka_unit_test_setup(test_most_new, begin_captured),
+		cmocka_unit_test_setup(test_not_alike, begin_captured),
+		cmocka_unit_test_setup(test_alike_between, begin_captured),
 		cmocka_unit_test_setup(test_counters, begin_captured),
 	};
 
