@@ -127,7 +127,9 @@ static void moves(void **state)
 	next = d.tries;
 	UNTIL(!d.held);
 	assert_in_range(d.tries - next, DIAL_HELD - 2, DIAL_HELD + 1);
-	assert_int_equal(log_count("any more (connection refused); trying again for 10 s"), 1);
+	/* (connection refused. An emulator of MIPS hands on the error of its host, which has
+	 * another number there.) */
+	assert_int_equal(log_count("); trying again for 10 s"), 1);
 	tries = d.tries;
 	next = called(&fd);
 	assert_int_equal(next, desk_of(1));
