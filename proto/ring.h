@@ -70,6 +70,11 @@
 #define RING_MAX_KEEP  4095
 #define RING_MAX_COUNT 1023
 
+/* A thread and the agent can number up to RING_SAVED_MAX of the thread's stacks (RING_SAVE). An
+ * event whose `count` is 0 and whose `keep` is RING_RECALL + number has that stack. */
+#define RING_SAVED_MAX 32
+#define RING_RECALL    2048
+
 /* A thread starts in a slice of RING_FIRST_WORDS. If no slice of this size is free, it takes a
  * smaller one, down to RING_MIN_WORDS, where stacks deeper than about 90 frames are cut. Otherwise
  * it takes the smallest of the larger ones. */
@@ -128,7 +133,9 @@ struct ring_slice {
 	/* Incarnation of the agent that the owner knew when it claimed the slice. An agent of
 	 * another incarnation waits for a RING_RESTART. */
 	uint32_t incarnation;
-	uint32_t reserved1[3];
+	/* Stored by the owner: frames of all its numbered stacks (RING_SAVE). */
+	uint32_t saved_frames;
+	uint32_t reserved1[2];
 	uint64_t waited_ns;    /* total time spent waiting for room */
 	uint64_t waited_stamp; /* end of the last such wait */
 
@@ -333,7 +340,9 @@ struct ring_header {
 	/* enum ring_filtered: filters in force in the program that it has not reported in
 	 * `filters`. */
 	uint32_t filtered;
-	uint32_t reserved2;
+	/* How many frames the numbered stacks of all threads together may have. 0: no stack may be
+	 * numbered (an agent that does not know RING_SAVE). */
+	uint32_t saved_frames_max;
 
 	/* The program sets these at the handshake. */
 	uint32_t byte_order; /* 0x01020304, stored by the program */
@@ -445,6 +454,11 @@ enum ring_exit {
  * that could not be walked, numbered as enum PseudoFrame in heapcast.proto (1, outermost: outer
  * frames are missing; 2, innermost: inner frames were left out). The first event in a slice, and
  * the first event after RING_LOST, RING_EPOCH or RING_RESTART, has its whole stack (keep = 0).
+ *
+ * An event with a numbered stack (RING_RECALL) has no program counters. The next event with a stack
+ * has its whole stack, or a numbered one. Wherever an event must have its whole stack because
+ * something was lost or has changed, the thread's numbers are void, too, until they are given
+ * anew.
  */
 #define RING_AUX 128
 
@@ -468,6 +482,10 @@ enum ring_aux {
 	/* 3 + count words: word 1 length in bytes, word 2 stamp; then the text; `size` is a
 	 * MarkKind. */
 	RING_TEXT = 133,
+	/* 3 words: word 1 number below RING_SAVED_MAX, word 2 stamp: the stack of the thread's last
+	 * event, which the ring had as a whole, has this number from now on. Another stack may have
+	 * had it before. */
+	RING_SAVE = 135,
 };
 
 #define RING_WORD0(kind, count, keep, large, weighted, size)                                       \

@@ -124,6 +124,9 @@ struct capture_ops {
 	enum capture_need (*need)(struct capture_source *source);
 	int (*grow)(struct capture_source *source, uint32_t level);
 	void (*grown)(struct capture_source *source, bool refused);
+	/* Tells the source how many frames the numbered stacks of all lanes together may have
+	 * (RUN_SAVE). The number may grow. */
+	void (*allow_saved)(struct capture_source *source, uint32_t frames);
 	/* Called before the drain thread sleeps (`sleep`) and after it has woken up (`wake`). A
 	 * source has both functions or none. */
 	struct capture_bell (*sleep)(struct capture_source *source);

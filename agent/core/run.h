@@ -37,6 +37,7 @@ enum run_kind {
 	RUN_LOAD,   /* a module was loaded */
 	RUN_UNLOAD,
 	RUN_MARK, /* without a lane: of the whole program */
+	RUN_SAVE, /* the stack of the lane's last event has a number from now on */
 };
 
 enum run_flags {
@@ -83,6 +84,10 @@ struct run_module {
 #define RUN_FRAMES(keep, count) ((uint32_t)(count) | (uint32_t)(keep) << 10)
 #define RUN_COUNT_MAX		1023
 #define RUN_KEEP_MAX		4095
+/* An event that keeps RUN_RECALL + number frames and has no new ones has the lane's stack of that
+ * number (RUN_SAVE). */
+#define RUN_RECALL    2048
+#define RUN_SAVED_MAX 32
 
 struct run_item {
 	union {
@@ -125,6 +130,7 @@ struct run_item {
 			uint64_t from_ns; /* to time_ns */
 			int reason;
 		} gap;
+		uint32_t save; /* the number, below RUN_SAVED_MAX */
 		const struct run_module *module;
 		struct {
 			uint32_t id, epoch;

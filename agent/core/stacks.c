@@ -255,24 +255,41 @@ static void index_again(struct stacks *s)
 	}
 }
 
+static uint32_t mark_path(struct stacks *s, const struct stacks_path *path)
+{
+	uint32_t held = 0;
+
+	for (uint32_t k = 0; k < path->depth; k++)
+		held += stacks_mark(s, path->node[k]);
+	return held;
+}
+
+static void renumber_path(const struct stacks *s, const struct stacks_path *path)
+{
+	for (uint32_t k = 0; k < path->depth; k++)
+		if (path->node[k])
+			path->node[k] = s->node_index[path->node[k]];
+}
+
 /* Rebuilds the index of nodes at the end. Until then the index stores marks and new numbers; it has
  * more slots than the table has nodes. */
-bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths)
+bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths,
+		  struct stacks_path *more)
 {
-	uint32_t used = s->nodes, held = 0;
+	uint32_t used = s->nodes, held;
 
 	memset(s->node_index, 0, s->nodes_slots * sizeof(*s->node_index));
+	held = mark_path(s, more);
 	for (uint32_t i = 0; i < paths; i++)
-		for (uint32_t k = 0; k < path[i].depth; k++)
-			held += stacks_mark(s, path[i].node[k]);
+		held += mark_path(s, &path[i]);
 	if (held > s->nodes_max / 2 || s->base > STACKS_NUMBER_MAX - 2 * s->nodes_max) {
 		index_again(s);
 		return false;
 	}
 	move_nodes(s);
 	for (uint32_t i = 0; i < paths; i++)
-		for (uint32_t k = 0; k < path[i].depth; k++)
-			path[i].node[k] = s->node_index[path[i].node[k]];
+		renumber_path(s, &path[i]);
+	renumber_path(s, more);
 	move_places(s);
 	index_again(s);
 	stacks_cache_clear(s);

@@ -118,12 +118,14 @@ struct stacks_path {
 	uint32_t *node;
 	uint32_t depth;
 	uint32_t most; /* capacity of `node` */
+	bool cut;      /* the last stack with more than `most` frames ends in FRAME_DEPTH_LIMIT */
 };
 
-/* Begins a new generation with only the nodes of these paths, and updates the paths to the new
- * indices. Returns false and changes nothing if more than half of the table would stay, or if
- * numbers run out. */
-bool stacks_renew(struct stacks *stacks, struct stacks_path *path, uint32_t paths);
+/* Begins a new generation with only the nodes of these paths and of `more`, in which 0 is no node,
+ * and updates them to the new indices. Returns false and changes nothing if more than half of the
+ * table would stay, or if numbers run out. */
+bool stacks_renew(struct stacks *stacks, struct stacks_path *path, uint32_t paths,
+		  struct stacks_path *more);
 
 /*
  * Returns the slot for the answer to (parent, key). `trail` identifies the path to the parent:

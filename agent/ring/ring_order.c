@@ -45,6 +45,13 @@ void ring_obey(struct capture_source *source, const struct capture_orders *order
 	__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);
 }
 
+void ring_allow_saved(struct capture_source *source, uint32_t frames)
+{
+	struct ring_header *h = ((struct ring_source *)source)->ring->header;
+
+	__atomic_store_n(&h->saved_frames_max, frames, __ATOMIC_RELAXED);
+}
+
 struct capture_bell ring_sleep(struct capture_source *source)
 {
 	const struct ring_memory *ring = ((struct ring_source *)source)->ring;

@@ -66,6 +66,7 @@ static int read_aux(const struct ring_reader *r, uint64_t word0, struct ring_rec
 	case RING_MOVE:
 	case RING_MARK:
 	case RING_TEXT:
+	case RING_SAVE:
 		break;
 	default:
 		return -EBADMSG;

@@ -30,7 +30,7 @@ struct ring_record {
 	uint64_t stamp;
 	/* Only for records that are not events. */
 	/* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes of text;
-	 * RING_RESTART: events. */
+	 * RING_RESTART: events; RING_SAVE: number. */
 	uint64_t value;
 	uint32_t mark;		 /* RING_MARK, RING_TEXT: MarkKind */
 	uint64_t incarnation;	 /* RING_RESTART */

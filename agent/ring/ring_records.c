@@ -34,6 +34,7 @@ static inline uint32_t frames_of(uint64_t word0)
 {
 	return word0 >> 8 & RUN_FRAMES(RUN_KEEP_MAX, RUN_COUNT_MAX);
 }
+_Static_assert(RUN_RECALL == RING_RECALL && RUN_SAVED_MAX == RING_SAVED_MAX, "numbered stacks");
 _Static_assert((RING_WORD0(0, RING_MAX_COUNT, 0, 0, 0, 0) >> 8 & RUN_FRAMES(0, RUN_COUNT_MAX)) ==
 			       RING_MAX_COUNT &&
 		       RING_WORD0(0, 0, 1, 0, 0, 0) >> 8 == RUN_FRAMES(1, 0),
@@ -183,6 +184,16 @@ static void take_mark(struct ring_source *s, struct run *run, uint32_t index)
 		(uint32_t)(rec->value < RING_TEXT_MAX ? rec->value : RING_TEXT_MAX);
 }
 
+/* A number that no honest program gives is of no use, and left out. */
+static void take_save(struct ring_source *s, struct run *run, uint32_t index)
+{
+	const struct ring_record *rec = &s->lane[index].next;
+
+	if (rec->value < RING_SAVED_MAX)
+		run_put(run, RUN_SAVE, index, ring_stream_ns(s, rec->stamp))->save =
+			(uint32_t)rec->value;
+}
+
 /* Takes a record that is not an event, or that was written for another agent. */
 static __attribute__((noinline)) void take_rare(struct ring_source *s, struct run *run,
 						uint32_t index)
@@ -203,6 +214,9 @@ static __attribute__((noinline)) void take_rare(struct ring_source *s, struct ru
 	case RING_MARK:
 	case RING_TEXT:
 		take_mark(s, run, index);
+		break;
+	case RING_SAVE:
+		take_save(s, run, index);
 		break;
 	default:
 		/* RING_RESTART for an earlier agent. RING_MOVE: the next slice names its owner

@@ -484,6 +484,7 @@ static const struct capture_ops ring_ops = {
 	.seal = ring_account_write,
 	.begin_image = ring_begin_image,
 	.obey = ring_obey,
+	.allow_saved = ring_allow_saved,
 	.detach = ring_detach,
 	.uncounted = ring_count_untold,
 	.retire = ring_retire,

@@ -222,6 +222,7 @@ void ring_turn(struct capture_source *source, bool away);
 void ring_begin_image(struct capture_source *source, uint32_t image,
 		      const struct target_info *target);
 void ring_obey(struct capture_source *source, const struct capture_orders *orders);
+void ring_allow_saved(struct capture_source *source, uint32_t frames);
 void ring_detach(struct capture_source *source);
 struct capture_bell ring_sleep(struct capture_source *source);
 void ring_wake(struct capture_source *source);

@@ -147,7 +147,7 @@ static size_t lanes_bytes(uint32_t slices, uint32_t depth)
 {
 	return slices *
 	       (sizeof(struct ring_lane) + 2 * sizeof(uint32_t) + sizeof(struct stacks_path) +
-		sizeof(struct thread *) + depth * sizeof(uint32_t));
+		sizeof(struct thread *) + (depth + RUN_SAVED_MAX) * sizeof(uint32_t));
 }
 
 static void message_sizes(struct budget_place *p)

@@ -63,8 +63,10 @@ static int init_lanes(struct stream *s, struct arena *tables)
 		s->depth_max = s->depth_max * 3 / 4;
 	s->lane = arena_take(tables, (s->lane_count + 1) * sizeof(*s->lane));
 	s->lane_thread = arena_take(tables, s->lane_count * sizeof(struct thread *));
+	s->saved.depth = s->lane_count * RUN_SAVED_MAX;
+	s->saved.node = arena_take(tables, s->saved.depth * sizeof(*s->saved.node));
 	s->path = arena_take(tables, path_total(s) * sizeof(*s->path));
-	if (!s->lane || !s->lane_thread || !s->path)
+	if (!s->lane || !s->lane_thread || !s->path || !s->saved.node)
 		return -ENOMEM;
 	if (!fixed)
 		s->lane_count = budget_lanes(b, 1);
@@ -214,6 +216,7 @@ static void clear_tables(struct stream *s)
 		s->lane[i].depth = 0;
 		s->lane_thread[i] = NULL;
 	}
+	memset(s->saved.node, 0, s->saved.depth * sizeof(*s->saved.node));
 	s->run = (struct run){0};
 	s->delivered = (struct spool_account){0};
 	s->lost = (struct run_losses){0};
@@ -237,6 +240,15 @@ static void clear_tables(struct stream *s)
 	s->stopped_itself = false;
 }
 
+/* An eighth of the stack table is for numbered stacks, which it can't forget. */
+#define SAVED_PART 8
+
+void stream_allow_saved(struct stream *s)
+{
+	if (s->source->ops->allow_saved)
+		s->source->ops->allow_saved(s->source, s->stacks.nodes_max / SAVED_PART);
+}
+
 void stream_begin(struct stream *s, struct capture_source *source, uint32_t incarnation)
 {
 	s->source = source;
@@ -246,6 +258,7 @@ void stream_begin(struct stream *s, struct capture_source *source, uint32_t inca
 	s->process_news = true;
 	s->slept_ns = clock_slept_ns();
 	s->closed_ns = clock_monotonic_ns();
+	stream_allow_saved(s);
 	__atomic_store_n(&s->state, STREAM_LIVE, __ATOMIC_RELEASE);
 }
 

@@ -103,8 +103,9 @@ struct stream {
 	struct threads threads;
 	struct cull cull; /* at most one of `cull` and `flight` is in use */
 	struct flight flight;
-	struct sums sums;	     /* of the events that `cull` or `flight` does not send */
-	struct stacks_path *lane;    /* one path for each lane, and one for held events */
+	struct sums sums;	  /* of the events that `cull` or `flight` does not send */
+	struct stacks_path *lane; /* one path for each lane, and one for held events */
+	struct stacks_path saved; /* the nodes of the lanes' numbered stacks, RUN_SAVED_MAX each */
 	struct thread **lane_thread; /* NULL: the lane has no thread */
 	uint32_t lane_count;
 	struct run run; /* what the source has found, and the batch has not taken yet */
@@ -230,6 +231,8 @@ void stream_table_renewed(struct stream *stream, bool renewed);
 void stream_fit_batch(struct stream *stream);
 /* Returns a lane's path, which follows the path of the previous lane in memory. */
 struct stacks_path stream_lane(const struct stream *stream, uint32_t lane);
+/* Tells the source how many frames of numbered stacks the stack table has room for. */
+void stream_allow_saved(struct stream *stream);
 /* Return the bytes that the stream has taken from the room: for its first level, and for its
  * growth. */
 size_t stream_cost_young(const struct stream *stream);

@@ -68,6 +68,7 @@ static int next_level(struct stream *s)
 	s->nodes_until = 0;
 	batch_shape(&s->batch, place);
 	stream_fit_batch(s);
+	stream_allow_saved(s);
 	return 0;
 }
 

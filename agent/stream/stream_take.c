@@ -16,6 +16,17 @@
 
 #define NO_ROOM UINT32_MAX /* no node has this number */
 
+/* The nodes of a lane's numbered stacks (RUN_SAVE); 0: the number is void. */
+static uint32_t *saved_nodes(struct stream *s, uint32_t lane)
+{
+	return s->saved.node + (size_t)lane * RUN_SAVED_MAX;
+}
+
+static void forget_saved(struct stream *s, uint32_t lane)
+{
+	memset(saved_nodes(s, lane), 0, RUN_SAVED_MAX * sizeof(uint32_t));
+}
+
 /* ---- threads ---- */
 
 /* Names a thread. The kernel's name counts more than the name that the program has reported. */
@@ -121,6 +132,7 @@ bool stream_end_thread(struct stream *s, struct thread *thread, uint64_t time_ns
 
 static bool take_left(struct stream *s, const struct run_item *item)
 {
+	forget_saved(s, item->lane);
 	s->lane_thread[item->lane]->lanes--;
 	s->lane_thread[item->lane] = NULL;
 	return true;
@@ -234,6 +246,30 @@ static void lane_fill(struct stream *s, struct stacks_path *l, uint32_t depth)
 		l->node[i] = node;
 }
 
+/* ---- numbered stacks ---- */
+
+/* Returns the node of the lane's stack of this number. The next stack keeps no frames of it, so the
+ * lane's path is empty then. */
+static uint32_t recall(struct stream *s, struct stacks_path *l, uint32_t number)
+{
+	uint32_t node = saved_nodes(s, (uint32_t)(l - s->lane))[number];
+
+	l->depth = 0;
+	return node ? node
+		    : stacks_child(&s->stacks, 0, 0, HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED);
+}
+
+static bool take_save(struct stream *s, const struct run_item *item)
+{
+	const struct stacks_path *path = &s->lane[item->lane];
+	uint32_t node = path->depth ? path->node[path->depth - 1] : 0;
+
+	if (node && path->cut && path->depth == path->most)
+		node = stacks_child(&s->stacks, node, 0, HEAPCAST__PSEUDO_FRAME__FRAME_DEPTH_LIMIT);
+	saved_nodes(s, item->lane)[item->save] = node;
+	return true;
+}
+
 /* The slow path of intern: for stacks that are deeper than the lane's path, or that keep frames
  * which the lane does not have. */
 static __attribute__((cold)) uint32_t intern_rarely(struct stream *s, struct stacks_path *l,
@@ -248,6 +284,7 @@ static __attribute__((cold)) uint32_t intern_rarely(struct stream *s, struct sta
 	if (depth > l->depth)
 		lane_fill(s, l, depth);
 	node = intern(s, l, depth, count - cut, pcs + cut, epoch);
+	l->cut = cut;
 	if (cut && node != NO_ROOM)
 		node = stacks_child(&s->stacks, node, 0, HEAPCAST__PSEUDO_FRAME__FRAME_DEPTH_LIMIT);
 	return node;
@@ -259,8 +296,12 @@ node_of(struct stream *s, struct stacks_path *l, const struct run_item *item)
 {
 	uint32_t keep = run_keep(item), count = run_count(item);
 
-	if (__builtin_expect(keep > l->depth || keep + count > l->most, 0))
+	if (__builtin_expect(keep > l->depth || keep + count > l->most, 0)) {
+		/* (No lane has so many frames.) */
+		if (keep >= RUN_RECALL && keep < RUN_RECALL + RUN_SAVED_MAX && !count)
+			return recall(s, l, keep - RUN_RECALL);
 		return intern_rarely(s, l, keep, count, item->pcs, item->epoch);
+	}
 	return intern(s, l, keep, count, item->pcs, item->epoch);
 }
 
@@ -510,6 +551,8 @@ static bool take_other(struct stream *s, const struct run_item *item)
 		return take_unload(s, item);
 	case RUN_MARK:
 		return stream_take_mark(s, item);
+	case RUN_SAVE:
+		return take_save(s, item);
 	}
 	return true;
 }

@@ -40,7 +40,8 @@ static void renew_stacks(struct stream *s)
 	if (!s->renewal_wanted)
 		return;
 	s->renewal_wanted = false;
-	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count + 1) ? 1 : RENEWAL_REST;
+	s->renewal_rest =
+		stacks_renew(&s->stacks, s->lane, s->lane_count + 1, &s->saved) ? 1 : RENEWAL_REST;
 	stream_table_renewed(s, s->renewal_rest == 1);
 	/* Held events, not the threads' stacks, may use the nodes. So try again at once instead of
 	 * after RENEWAL_REST batches: while events are held, batches are rare, and all stacks until

@@ -201,6 +201,8 @@ void prefix_emit(struct unwind_thread *thread, uint32_t kept, uint32_t total, ui
 	ret_delta->pcs = thread->pcs;
 	ret_delta->depth = depth;
 	ret_delta->flags = thread->flags | (total > depth_limit ? UNWIND_DEPTH_LIMIT : 0);
+	ret_delta->number = 0;
+	ret_delta->recurs = false;
 }
 
 /* Updates the trace and computes the delta after the walk has joined the trace at frame `join`, or

@@ -11,6 +11,7 @@
 #include "agent/unwind/unwind.h"
 
 #include "agent/unwind/prefix.h"
+#include "agent/unwind/recall.h"
 #include "agent/unwind/rows.h"
 #include "agent/unwind/walk.h"
 #include "agent/unwind/ban.h"
@@ -230,12 +231,38 @@ static bool quick_delta(struct unwind_thread *thread, const struct unwind_regs *
 #define VAIN_FULL 8 /* from here on */
 #define VAIN_BACK 4 /* what one capture that is alike takes back */
 
+static bool is_alike(const struct unwind_delta *delta)
+{
+	return delta->count <= 2 * delta->keep;
+}
+
 static void quick_judge(struct unwind_thread *thread, const struct unwind_delta *delta)
 {
-	if (delta->count <= 2 * delta->keep)
+	if (is_alike(delta))
 		thread->vain = thread->vain > VAIN_BACK ? thread->vain - VAIN_BACK : 0;
 	else if (thread->vain < VAIN_MAX)
 		thread->vain++;
+}
+
+/* Captures a stack that is expected to have little in common with the last one. */
+static void capture_unlike(struct unwind_thread *thread, const struct unwind_regs *regs,
+			   uint32_t limit, struct unwind_delta *ret_delta)
+{
+	uint32_t number = recall_find(thread, regs, limit);
+
+	if (number) {
+		*ret_delta = (struct unwind_delta){.depth = thread->saved[number - 1].depth,
+						   .number = number};
+		thread->emitted = 0;
+		return;
+	}
+	walk_whole(thread, regs, limit, ret_delta);
+	quick_judge(thread, ret_delta);
+	if (is_alike(ret_delta) || ret_delta->flags ||
+	    !recall_recurs(thread, ret_delta->pcs, ret_delta->depth))
+		return;
+	prefix_capture(thread, regs, limit, ret_delta); /* once more, for the checks */
+	ret_delta->recurs = thread->count && !ret_delta->flags;
 }
 
 void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs,
@@ -246,11 +273,15 @@ void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 
 	thread->no_join = false;
 	rows_check_state(thread);
-	if (regs->sp & (ARCH_WORD - 1) || thread->vain >= VAIN_FULL)
+	if (regs->sp & (ARCH_WORD - 1)) {
 		walk_whole(thread, regs, limit, ret_delta);
-	else if (no_join || !quick_delta(thread, regs, limit, ret_delta))
-		prefix_capture(thread, regs, limit, ret_delta);
-	quick_judge(thread, ret_delta);
+	} else if (thread->vain >= VAIN_FULL) {
+		capture_unlike(thread, regs, limit, ret_delta);
+	} else {
+		if (no_join || !quick_delta(thread, regs, limit, ret_delta))
+			prefix_capture(thread, regs, limit, ret_delta);
+		quick_judge(thread, ret_delta);
+	}
 	thread->counters.captures++;
 	thread->counters.truncated += ret_delta->flags & UNWIND_TRUNCATED;
 	thread->counters.whole += !ret_delta->keep;

@@ -42,6 +42,7 @@ void rows_state_changed(struct unwind_thread *thread, uint64_t state)
 {
 	thread->count = 0;
 	thread->emitted = 0;
+	saved_drop(thread);
 	if (thread->state != STATE_NEVER) /* otherwise nothing was written since the last time */
 		memset(thread->l1, 0, (thread->l1_mask + 1) * sizeof(thread->l1[0]));
 	thread->state = rows_is_suspended(state) ? STATE_NEVER : state;

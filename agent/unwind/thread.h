@@ -11,6 +11,8 @@
  * The steps from frame i to the root have read checks[1 .. frames[i].checks). The first check, s,
  * is a sentinel that never holds; it ends the loop that re-reads the checks.
  */
+#include <string.h>
+
 #include "agent/unwind/row.h"
 #include "agent/unwind/unwind.h"
 
@@ -46,6 +48,22 @@ struct region {
 	bool known;
 };
 
+#define SAVED_CHECKS 256 /* of a numbered stack: one page */
+#define SAVED_CHAINS 64
+#define SEEN_STACKS  64
+
+/* A numbered stack: the state of its innermost frame. Its checks are in unwind_thread. */
+struct saved {
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp;
+	uint16_t checks; /* the sentinel included */
+	uint16_t depth;
+	uint8_t next; /* of the chain: 1 + number; 0: none */
+	bool needs_fp;
+	bool used; /* since the last search for one to replace */
+};
+
 struct unwind_thread {
 	/* Members that every capture touches: two cache lines. */
 	uint64_t state; /* of the caches at the last check, see rows.h */
@@ -63,13 +81,33 @@ struct unwind_thread {
 	bool unknown; /* this walk ended at an address whose module was unknown */
 	bool seeks;   /* used by unwind_seek: rows decoded here are not shared, and rows outside of
 		       * known modules are not kept */
+	/* Numbered stacks, see recall.c. */
+	uint32_t saved_count;
+	uint32_t saved_frames; /* of all of them */
+	uint32_t saved_next;   /* the number to look at first when one is to be replaced */
+	int32_t saved_credit;
+	uint8_t saved_chain[SAVED_CHAINS]; /* 1 + number; 0: none */
+	uint32_t seen[SEEN_STACKS];	   /* hashes of stacks that were captured; 0: none */
+	uint32_t seen_turn;
+	struct saved saved[UNWIND_SAVED_MAX];
 	uint64_t pcs[PCS_MAX];
 	struct check checks[CHECK_MAX];
 	struct frame frames[TRACK_MAX];
 	struct frame pending[TRACK_MAX]; /* of this capture, innermost first, until the walk joins
 					  * the trace */
+	struct check saved_checks[UNWIND_SAVED_MAX][SAVED_CHECKS] __attribute__((aligned(4096)));
 	uint64_t l1[1u << L1_BITS_MAX] __attribute__((aligned(4096))); /* the smallest one takes two
 									* pages */
 };
+
+/* Takes the numbers of all stacks back. */
+static inline void saved_drop(struct unwind_thread *thread)
+{
+	if (!thread->saved_count)
+		return;
+	memset(thread->saved_chain, 0, sizeof(thread->saved_chain));
+	thread->saved_count = thread->saved_frames = 0;
+}
+
 _Static_assert(sizeof(struct unwind_thread) <= UNWIND_THREAD_SIZE, "a thread's memory");
 _Static_assert(CHECK_MAX <= UINT16_MAX && TRACK_MAX <= CHECK_MAX, "frame.checks");

@@ -30,12 +30,14 @@ struct unwind_thread *unwind_thread_init(void *memory)
 void unwind_forget(struct unwind_thread *thread)
 {
 	thread->emitted = 0;
+	saved_drop(thread);
 }
 
 void unwind_abandon(struct unwind_thread *thread)
 {
 	thread->count = 0;
 	thread->emitted = 0;
+	saved_drop(thread);
 }
 
 static void unwind_count(struct unwind_thread *thread, const struct unwind_delta *delta)

@@ -94,7 +94,7 @@ int unwind_init(const struct unwind_host *host);
 /* A thread's last stack and row cache. The caller provides the memory: UNWIND_THREAD_SIZE zeroed
  * bytes, page-aligned; only used pages become resident. */
 struct unwind_thread;
-#define UNWIND_THREAD_SIZE (576u << 10)
+#define UNWIND_THREAD_SIZE (720u << 10)
 struct unwind_thread *unwind_thread_init(void *memory);
 
 enum unwind_flags {
@@ -112,8 +112,12 @@ struct unwind_delta {
 	 * calling or interrupted instruction. The array is in the thread's memory and valid until
 	 * its next capture. */
 	const uint64_t *pcs;
-	uint32_t depth; /* keep + count */
+	uint32_t depth; /* of the whole stack: keep + count, if it is not numbered */
 	uint32_t flags; /* enum unwind_flags, of the whole stack */
+	/* 1 + the stack's number (unwind_save); keep and count are 0 then. 0: it has none */
+	uint32_t number;
+	/* The same stack was captured not long ago and has no number: see unwind_save. */
+	bool recurs;
 };
 
 /*
@@ -140,8 +144,20 @@ struct unwind_quick {
 struct unwind_quick unwind_quick(struct unwind_thread *thread, uint64_t pc, uint64_t sp,
 				 uint64_t fp, uint32_t depth_limit, uint64_t *ret_pcs);
 
-/* Makes the next capture of this thread return the whole stack. Used after a lost record, at the
- * start of a slice, and in a fork child. */
+/*
+ * Gives the stack of the last capture, if that said `recurs`, a number. From now on a
+ * capture of this very stack may return the number instead (recall.c). The consumer must be told,
+ * and must know the stack by this number until unwind_forget or unwind_abandon, or until another
+ * stack gets the number. `frames_max` is how many frames all numbered stacks of this thread may
+ * have. Returns 1 + the number, or 0 if the stack gets none.
+ */
+#define UNWIND_SAVED_MAX 32
+uint32_t unwind_save(struct unwind_thread *thread, uint32_t frames_max);
+/* Returns how many frames the numbered stacks of this thread have. */
+uint32_t unwind_saved_frames(const struct unwind_thread *thread);
+
+/* Makes the next capture of this thread return the whole stack, and takes all numbers back. Used
+ * after a lost record, at the start of a slice, and in a fork child. */
 void unwind_forget(struct unwind_thread *thread);
 
 /* Does the same and drops the last stack. Used after a jump out of a signal handler, which may have

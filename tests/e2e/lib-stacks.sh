@@ -78,6 +78,15 @@ work_churn() {
 	"$@" "$BUILD/targets/churn" 100000 4 30
 }
 
+# Stacks that change completely from event to event, and recur; or do not recur.
+work_rise() {
+	"$@" "$BUILD/tests/bench-rise" 300000 60 20
+}
+
+work_rise_new() {
+	"$@" "$BUILD/tests/bench-rise" 100000 60 15000
+}
+
 # Exceptions, jumps, signals on both kinds of stack, libraries that come and go.
 work_stress() {
 	"$@" "$BUILD/targets/stress" 5 3 0
@@ -88,6 +97,7 @@ installed() {
 	cc1plus) command -v g++ ;;
 	crossing) [ -x "$T/crossing" ] ;;
 	churn | dlopener | stress) [ -x "$BUILD/targets/$1" ] ;;
+	rise | rise_new) [ -x "$BUILD/tests/bench-rise" ] ;;
 	*) command -v "$1" ;;
 	esac >/dev/null
 }

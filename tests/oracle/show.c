@@ -23,6 +23,7 @@ static const struct {
 	{"unsound", offsetof(struct report, unsound)},
 	{"skipped", offsetof(struct report, skipped)},
 	{"truncated", offsetof(struct report, truncated)},
+	{"numbered", offsetof(struct report, numbered)},
 	{"oracle", offsetof(struct report, oracle)},
 	{"oracle_equal", offsetof(struct report, oracle_equal)},
 	{"oracle_different", offsetof(struct report, oracle_different)},

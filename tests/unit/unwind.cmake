@@ -17,7 +17,7 @@ if(LIBDW_FOUND)
 	target_compile_definitions(heapcast_unwind_tests INTERFACE HAVE_LIBDW)
 endif()
 # Some read, or are written in, code of x86-64.
-set(elsewhere compile effect entry follow framed held insn joins kept oracle registers restorer scan scan_made stepped steps switched traces)
+set(elsewhere compile effect entry follow framed held insn joins kept oracle recall registers restorer scan scan_made stepped steps switched traces)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 	set(elsewhere "")
 endif()

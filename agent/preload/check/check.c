@@ -27,6 +27,7 @@
 #define EVENT_WORDS	  3
 #define FRAME_TRUNCATED	  1u /* PseudoFrame, as record.c writes them */
 #define FRAME_DEPTH_LIMIT 2u
+#define SAVED_DEPTH_MAX	  256 /* frames of a numbered stack */
 #define SHOWN_FRAMES	  48
 #define SHOWN_BYTES	  (24u << 10)
 
@@ -43,6 +44,8 @@ struct check {
 	uint32_t last;		   /* kind of the last record; 0: none that is valid */
 	uint64_t stack[STACK_MAX]; /* outermost first */
 	uint64_t full[STACK_MAX];
+	uint32_t saved_depth[RING_SAVED_MAX]; /* 0: the number is void */
+	uint64_t saved[RING_SAVED_MAX][SAVED_DEPTH_MAX];
 	char shown[SHOWN_BYTES];
 };
 
@@ -94,11 +97,46 @@ static void unsound(struct check *check, struct report *report, const char *what
 	report_append(report, check->shown, strlen(check->shown));
 }
 
+/* From here on the next stack must be a whole one, and no number counts. */
+static void check_forget(struct check *check)
+{
+	check->whole = true;
+	memset(check->saved_depth, 0, sizeof(check->saved_depth));
+}
+
+static void take_number(struct check *check, struct report *report, uint64_t word0, uint64_t number)
+{
+	if (number >= RING_SAVED_MAX || !check->depth || check->depth > SAVED_DEPTH_MAX) {
+		unsound(check, report, "numbers a stack that it can't", word0);
+		return;
+	}
+	check->saved_depth[number] = check->depth;
+	memcpy(check->saved[number], check->stack, check->depth * sizeof(uint64_t));
+}
+
+static void check_recall(struct check *check, struct report *report, uint64_t word0)
+{
+	uint32_t number = ring_keep(word0) - RING_RECALL;
+
+	if (number >= RING_SAVED_MAX || !check->saved_depth[number]) {
+		unsound(check, report, "names a number that no stack has", word0);
+		return;
+	}
+	check->depth = check->saved_depth[number];
+	memcpy(check->stack, check->saved[number], check->depth * sizeof(uint64_t));
+	check->whole = true;
+	report_count(&report->numbered, 1);
+}
+
 static void take_stack(struct check *check, struct report *report, uint64_t word0,
 		       const uint64_t *pcs)
 {
 	uint32_t keep = ring_keep(word0), count = ring_count(word0);
 
+	if (keep >= RING_RECALL && !count) {
+		check_recall(check, report, word0);
+		return;
+	}
 	if (check->whole && keep)
 		unsound(check, report, "keeps frames where a whole stack is due", word0);
 	if (keep > check->depth) {
@@ -133,10 +171,13 @@ static uint64_t take_record(struct check *check, struct report *report, const ui
 	case RING_PAD:
 		return left;
 	case RING_LOST:
-		check->whole = true;
+		check_forget(check);
 		return 5;
 	case RING_EPOCH:
-		check->whole = true;
+		check_forget(check);
+		return 3;
+	case RING_SAVE:
+		take_number(check, report, record[0], record[1]);
 		return 3;
 	case RING_MOVE:
 	case RING_MARK:
@@ -155,7 +196,7 @@ static void drain(struct check *check, struct report *report, const struct threa
 		check->place = thread->place;
 		check->at = 0;
 		check->depth = 0;
-		check->whole = true;
+		check_forget(check);
 	}
 	check->last = 0;
 	while (check->at < thread->head) {

@@ -35,7 +35,8 @@ struct report {
 	uint64_t oracle_different;
 	uint64_t oracle_busy; /* not compared because another thread was comparing */
 	uint64_t unclassed;   /* findings when no class was free */
-	uint64_t reserved[3];
+	uint64_t numbered;    /* stacks that were recorded as a number */
+	uint64_t reserved[2];
 	struct report_class classes[REPORT_CLASSES];
 	uint64_t text_length;
 	char text[REPORT_TEXT]; /* the first differences, in full */

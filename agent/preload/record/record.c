@@ -24,6 +24,7 @@
 #define GROW_PRESSURE 4 /* times in a row that a slice was found half full */
 #define TEXT_MAX      256
 #define EPOCH_WORDS   3
+#define SAVE_WORDS    3
 #define EVENT_WORDS   3
 #define EXTRA_MAX     4
 #define PSEUDO_MAX    2
@@ -246,6 +247,8 @@ static bool record_put_event(struct thread *thread, struct event *event,
 	uint32_t keep = delta->keep ? delta->keep + thread->pseudo : 0;
 	unsigned extras, frames;
 
+	if (delta->number)
+		keep = RING_RECALL + delta->number - 1;
 	if (unlikely(!record))
 		return false;
 	if (thread->waited)
@@ -330,6 +333,26 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 	return put;
 }
 
+/* Numbers the stack of the event that was just recorded, so that it need not be sent again. */
+static COLD void record_save_stack(struct thread *thread, uint64_t stamp)
+{
+	uint32_t number = unwind_save(thread->unwind, slice_saved_max(thread));
+	uint64_t *record;
+
+	if (!number)
+		return;
+	record = slice_reserve_rarely(thread, SAVE_WORDS);
+	if (!record) {
+		unwind_forget(thread->unwind);
+		return;
+	}
+	record[0] = RING_WORD0(RING_SAVE, 0, 0, 0, 0, 0);
+	record[1] = number - 1;
+	record[2] = stamp;
+	slice_publish(thread, SAVE_WORDS);
+	thread->slice->saved_frames = unwind_saved_frames(thread->unwind);
+}
+
 /* The long path: records any event, in any state of its thread. sample.h may change the event.
  * `here` is set if the event is the hook's own: its block is known only to this thread yet, or
  * still belongs to the program. If such an event must wait for room, it may as well have happened
@@ -351,6 +374,8 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 		thread->last_stamp = event->stamp;
 		thread->cut = delta.flags & UNWIND_DEPTH_LIMIT;
 		observe(thread, frame);
+		if (unlikely(delta.recurs))
+			record_save_stack(thread, event->stamp);
 		if (thread->pressure >= GROW_PRESSURE)
 			slice_grow(thread, event->stamp);
 	} else if (!put_bare(thread, event, is_reallocation)) {

@@ -26,6 +26,7 @@
 #define RESTART_WORDS 8
 #define LOST_WORDS    5
 #define MOVE_WORDS    3
+#define SAVE_ROOM     6 /* a RING_SAVE, and the rest before the end of the data */
 
 /* Words kept free in each slice, so that its thread can leave a full slice for a larger one: a
  * RING_LOST, a RING_MOVE, and for each of them the shorter rest before the end of the data that it
@@ -146,6 +147,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	slice->full_waits = 0;
 	slice->waited_ns = 0;
 	slice->wanted = 0;
+	slice->saved_frames = 0;
 	slice->claim_stamp = stamp_now();
 	slice->thread_first = first;
 	slice->incarnation = thread->incarnation;
@@ -250,6 +252,23 @@ bool slice_grow(struct thread *thread, uint64_t stamp)
 	__atomic_store_n(&old->state, RING_SLICE_LEFT, __ATOMIC_RELEASE);
 	thread->moved = true;
 	return true;
+}
+
+uint32_t slice_saved_max(const struct thread *thread)
+{
+	struct ring_header *ring = shim_ring();
+	uint32_t most = ring ? __atomic_load_n(&ring->saved_frames_max, __ATOMIC_RELAXED) : 0,
+		 others = 0;
+
+	if (!most || thread->head + SAVE_ROOM > thread->limit)
+		return 0;
+	for (uint32_t i = 0; i < reach_slices(); i++) {
+		const struct ring_slice *slice = slice_at(ring, i);
+
+		if (slice != thread->slice && slice_state(slice) == RING_SLICE_OWNED)
+			others += __atomic_load_n(&slice->saved_frames, __ATOMIC_RELAXED);
+	}
+	return most > others ? most - others : 0;
 }
 
 bool slice_dead(uint64_t place)

@@ -33,6 +33,10 @@ void slice_look_thinned(struct thread *thread);
  * slice's size. */
 void slice_set_depth(struct thread *thread);
 
+/* Returns how many frames the numbered stacks of this thread may have (unwind_save); 0 where the
+ * slice has no room for a RING_SAVE. */
+uint32_t slice_saved_max(const struct thread *thread);
+
 /* Returns true if the slice that a thread's place names has lost its owner. */
 bool slice_dead(uint64_t place);
 

@@ -6,6 +6,7 @@
 #define CHUNK	20
 #define PC_BASE UINT64_C(0x1000000)
 
+static struct stacks_path none;					    /* no stack is numbered */
 static const uint64_t prefix[PREFIX] = {0x50030, 0x50020, 0x50010}; /* innermost first */
 
 static void test_table(void **state)
@@ -25,7 +26,7 @@ static void test_table(void **state)
 		assert_false(stacks_is_cut(&s, stacks_child(&s, node[1], 3, s.nodes)));
 	used = s.nodes;
 	number = stacks_number(&s, node[1]);
-	assert_true(stacks_renew(&s, &path, 1));
+	assert_true(stacks_renew(&s, &path, 1, &none));
 	assert_int_equal(s.base, used);
 	assert_int_equal(s.nodes, 2);
 	assert_int_equal(s.places, 2);
@@ -65,7 +66,7 @@ static void test_held(void **state)
 	for (uint32_t at = 0; stacks_has_room(&s, 1) && path.depth < 8192; path.depth++)
 		node[path.depth] = at = stacks_child(&s, at, 1, path.depth % 7);
 	assert_true(s.nodes > s.nodes_max / 2);
-	assert_false(stacks_renew(&s, &path, 1));
+	assert_false(stacks_renew(&s, &path, 1, &none));
 	assert_int_equal(s.base, 0);
 	assert_int_equal(slots_used(&s), s.places); /* each place once, or the index fills up */
 	for (uint32_t i = 0, at = 0; i < path.depth; i++)
@@ -90,7 +91,7 @@ static void test_limits(void **state)
 		assert_true(path[1].depth < 8192);
 		for (uint32_t i = 0, at = 0; i < path[1].depth; i++)
 			node[i] = at = stacks_child(&s, at, 1, i % 7);
-		assert_int_equal(stacks_renew(&s, path, 2), !more);
+		assert_int_equal(stacks_renew(&s, path, 2, &none), !more);
 		assert_true(stacks_get(&s, stacks_number(&s, one[0]), &got));
 		assert_int_equal(got.module, 7);
 		assert_int_equal(got.offset, 70);
@@ -99,7 +100,7 @@ static void test_limits(void **state)
 		stacks_init(&s, memory, sizeof(memory));
 		one[0] = stacks_child(&s, stacks_child(&s, 0, 7, 70), 8, 80);
 		s.base = STACKS_NUMBER_MAX - 2 * s.nodes_max + more;
-		assert_int_equal(stacks_renew(&s, path, 1), !more);
+		assert_int_equal(stacks_renew(&s, path, 1, &none), !more);
 		assert_int_equal(s.nodes, 2);
 		assert_int_equal(one[0], 2);
 	}
@@ -107,7 +108,7 @@ static void test_limits(void **state)
 	stacks_child(&s, 0, 9, 90);
 	s.base = 5;
 	path[0].depth = 0;
-	assert_true(stacks_renew(&s, path, 1));
+	assert_true(stacks_renew(&s, path, 1, &none));
 	assert_int_equal(s.nodes, 0);
 	assert_int_equal(s.base, 8);
 }
@@ -210,6 +211,7 @@ static void test_stream(void **state)
 	struct bench b = {0};
 	struct writer w;
 	uint64_t read = 1, pcs[PREFIX + 1];
+	bool whole = true;
 	struct catch_up c;
 
 	(void)state;
@@ -218,8 +220,20 @@ static void test_stream(void **state)
 	memcpy(pcs + 1, prefix, sizeof(prefix));
 	for (uint64_t i = 1; i <= EVENTS; i++) {
 		pcs[0] = PC_BASE + i * 16;
-		writer_event(&w, 1, i * 16, 24, clock_monotonic_ns(), i == 1 ? 0 : PREFIX,
-			     i == 1 ? PREFIX + 1 : 1, pcs);
+		if (i % 50 == 7) { /* the first stack again, which has a number */
+			writer_event(&w, 1, 16, 24, clock_monotonic_ns(), RING_RECALL + 3, 0, NULL);
+			whole = true;
+		} else {
+			writer_event(&w, 1, i * 16, 24, clock_monotonic_ns(), whole ? 0 : PREFIX,
+				     whole ? PREFIX + 1 : 1, pcs);
+			whole = false;
+		}
+		if (i == 1) {
+			writer_word(&w, RING_SAVE);
+			writer_word(&w, 3);
+			writer_word(&w, clock_monotonic_ns());
+			writer_publish(&w);
+		}
 		if (i % CHUNK)
 			continue;
 		usleep(60); /* past the slack of stamps */

@@ -185,6 +185,7 @@ static void test_lengths(void **state)
 		{RING_RESTART, 8, 0},
 		{RING_EPOCH, 3, 3},
 		{RING_MOVE, 3, 3},
+		{RING_SAVE, 3, 3},
 		{RING_WORD0(RING_MARK, 5, 0, 0, 0, 2), 3, 3},
 		{RING_WORD0(RING_TEXT, 2, 0, 0, 0, 2), 5, 3},
 	};

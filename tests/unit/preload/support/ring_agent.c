@@ -82,6 +82,7 @@ static void ring_make(struct agent *a)
 		.frees_have_stacks = !o->no_free_stacks,
 		.depth_limit = o->depth_limit ? o->depth_limit : 256,
 		.verify = !o->no_verify,
+		.saved_frames_max = o->saved_frames_max ? o->saved_frames_max : 1000,
 		.account.incarnation = 1,
 	};
 	for (uint32_t i = 0; i < small + big; i++) {

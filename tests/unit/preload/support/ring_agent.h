@@ -18,8 +18,9 @@ struct agent_options {
 	uint32_t big_slices;   /* of 8192 words; default 8 */
 	uint32_t mode;	       /* as in the header; default RING_FULL */
 	uint32_t policy;
-	uint32_t block_max_ms; /* default 10000 */
-	uint32_t depth_limit;  /* default 256 */
+	uint32_t block_max_ms;	   /* default 10000 */
+	uint32_t depth_limit;	   /* default 256 */
+	uint32_t saved_frames_max; /* default 1000 */
 	bool no_free_stacks;
 	bool no_verify;
 	bool sample_off; /* mode RING_OFF; then the first change comes unasked, after 50 ms */
@@ -103,7 +104,9 @@ struct agent_result {
 	uint64_t epochs;
 	uint64_t moves;
 	uint64_t restarts;
-	uint64_t told_again; /* modules */
+	uint64_t saves, recalls;    /* stacks that got a number; events that name one */
+	uint64_t saved_frames_most; /* of numbered stacks of all threads, as the slices say */
+	uint64_t told_again;	    /* modules */
 	uint64_t full_waits;
 	uint64_t slices_claimed;
 	uint64_t marks;

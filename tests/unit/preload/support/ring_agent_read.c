@@ -141,8 +141,38 @@ static void keep_event(struct agent *a, const struct agent_event *event)
 	r->events[r->count++] = *event;
 }
 
-static void take_stack(struct agent *a, struct reader *reader, struct agent_event *event,
-		       const uint64_t *pcs, unsigned keep, unsigned count)
+static void reader_forget(struct reader *reader)
+{
+	reader->whole = true;
+	memset(reader->saved_depth, 0, sizeof(reader->saved_depth));
+}
+
+static void take_save(struct agent *a, struct reader *reader, uint64_t number)
+{
+	if (number >= RING_SAVED_MAX || !reader->depth || reader->depth > SAVED_DEPTH_MAX) {
+		fault(a, "number %lu for a stack of %u frames", (unsigned long)number,
+		      reader->depth);
+		return;
+	}
+	reader->saved_depth[number] = reader->depth;
+	memcpy(reader->saved[number], reader->stack, reader->depth * sizeof(reader->stack[0]));
+	a->result->saves++;
+}
+
+static void take_number(struct agent *a, struct reader *reader, unsigned number)
+{
+	if (number >= RING_SAVED_MAX || !reader->saved_depth[number]) {
+		fault(a, "no stack has number %u", number);
+		return;
+	}
+	reader->depth = reader->saved_depth[number];
+	memcpy(reader->stack, reader->saved[number], reader->depth * sizeof(reader->stack[0]));
+	reader->whole = true; /* or a numbered one */
+	a->result->recalls++;
+}
+
+static void take_frames(struct agent *a, struct reader *reader, const uint64_t *pcs, unsigned keep,
+			unsigned count)
 {
 	if (reader->whole && keep)
 		fault(a, "keeps %u frames where a whole stack is due", keep);
@@ -162,6 +192,15 @@ static void take_stack(struct agent *a, struct reader *reader, struct agent_even
 	}
 	reader->depth = keep + count;
 	a->result->new_frames += count;
+}
+
+static void take_stack(struct agent *a, struct reader *reader, struct agent_event *event,
+		       const uint64_t *pcs, unsigned keep, unsigned count)
+{
+	if (keep >= RING_RECALL && !count)
+		take_number(a, reader, keep - RING_RECALL);
+	else
+		take_frames(a, reader, pcs, keep, count);
 	a->result->all_frames += reader->depth;
 	event->depth = reader->depth;
 	event->pc = reader->depth ? reader->stack[reader->depth - 1] : 0;
@@ -257,7 +296,7 @@ static void take_restart(struct agent *a, uint32_t index, const uint64_t *w)
 		if (a->result->modules[i].live && a->result->modules[i].incarnation < w[1])
 			fault(a, "a restart before module %u was announced again",
 			      a->result->modules[i].id);
-	reader->whole = true;
+	reader_forget(reader);
 	reader->epoch = 0;
 	a->result->restarts++;
 }
@@ -271,11 +310,14 @@ static unsigned take_record(struct agent *a, uint32_t index, const uint64_t *w, 
 	case RING_PAD:
 		return (unsigned)left;
 	case RING_LOST:
-		reader->whole = true;
+		reader_forget(reader);
 		a->result->lost_records++;
 		return 5;
+	case RING_SAVE:
+		take_save(a, reader, w[1]);
+		return 3;
 	case RING_EPOCH:
-		reader->whole = true;
+		reader_forget(reader);
 		reader->epoch = (uint32_t)w[1];
 		a->result->epochs++;
 		return 3;
@@ -370,7 +412,7 @@ static void look_at_slice(struct agent *a, uint32_t index)
 		return;
 	reader->used = true;
 	reader->read = 0;
-	reader->whole = true;
+	reader_forget(reader);
 	reader->depth = 0;
 	reader->epoch = 0;
 	a->result->slices_claimed++;
@@ -381,12 +423,17 @@ void agent_drain(struct agent *a, bool ended)
 	uint64_t heads[256];
 	bool over[256];
 	uint32_t count = a->ring->slice_count;
+	uint64_t saved = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		look_at_slice(a, i);
+		if (slice_at(a, i)->state == RING_SLICE_OWNED)
+			saved += slice_at(a, i)->saved_frames;
 		over[i] = slice_over(a, slice_at(a, i), ended);
 		heads[i] = __atomic_load_n(&slice_at(a, i)->head, __ATOMIC_ACQUIRE);
 	}
+	if (saved > a->result->saved_frames_most)
+		a->result->saved_frames_most = saved;
 	drain_modules(a);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!a->readers[i].used)

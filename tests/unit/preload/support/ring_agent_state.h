@@ -10,8 +10,9 @@
 
 #include "tests/unit/preload/support/ring_agent.h"
 
-#define STACK_MAX    8192
-#define MODULES_SIZE (256u << 10)
+#define SAVED_DEPTH_MAX 256 /* frames of a numbered stack */
+#define STACK_MAX	8192
+#define MODULES_SIZE	(256u << 10)
 
 struct reader {
 	uint64_t tail;
@@ -22,6 +23,8 @@ struct reader {
 	uint32_t epoch;
 	uint32_t depth;
 	uint64_t stack[STACK_MAX]; /* outermost first */
+	uint32_t saved_depth[RING_SAVED_MAX];
+	uint64_t saved[RING_SAVED_MAX][SAVED_DEPTH_MAX];
 };
 
 struct agent {
