@@ -65,6 +65,12 @@ static uint64_t not_negative(int64_t value)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
+/* Rounded, as sums of estimates are elsewhere. */
+static uint64_t whole_blocks(uint64_t units)
+{
+	return units / MINUTE_UNIT + (units % MINUTE_UNIT * 2 >= MINUTE_UNIT);
+}
+
 static int get_row(struct reader *r, struct stream_summary *s, struct stream_part *ret_part)
 {
 	uint8_t state;
@@ -78,7 +84,7 @@ static int get_row(struct reader *r, struct stream_summary *s, struct stream_par
 	s->events = row_get_u64(r);
 	s->recording_bytes = row_get_u64(r);
 	s->in_use_bytes = not_negative(row_get_i64(r));
-	s->in_use_blocks = not_negative(row_get_i64(r)) / MINUTE_UNIT;
+	s->in_use_blocks = whole_blocks(not_negative(row_get_i64(r)));
 	state = row_get_u8(r);
 	s->is_snapshot = row_get_u8(r);
 	if (state > STREAM_INTERRUPTED || stream_part_get(r, ret_part) < 0)
