@@ -1,6 +1,6 @@
 #pragma once
-/* What a fleet has in use (collector/fleet/top.h), as JSON: texts and integers, in an order that
- * the data determine. */
+/* What a fleet has in use (collector/fleet/top.h), as JSON: texts and numbers, in an order that the
+ * data determine. */
 #include "collector/fleet/top.h"
 
 struct answer;

@@ -50,5 +50,7 @@ const struct schema_step schema_steps[] = {
 	 "stack UInt64, allocations Int64, allocated Int64, blocks Int64, bytes Int64, "
 	 "base UInt8",
 	 NULL, "PARTITION BY toYYYYMMDD(day) ORDER BY (minute, stream, stack)", NULL},
+	{.version = 5, .table = "sums", .add = "variance Int64"},
+	{.version = 5, .table = "levels", .add = "variance Int64"},
 };
 const size_t schema_step_count = sizeof(schema_steps) / sizeof(*schema_steps);

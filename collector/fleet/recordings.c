@@ -242,12 +242,14 @@ static int add_stacks(struct fleet_top_loading *l, const struct stream_sums *sum
 	for (uint32_t i = 0; !r && i < sums->file.stack_count; i++) {
 		const struct sums_stack *stack = &sums->file.stacks[i];
 
-		if (!cursor.bytes[i] && !cursor.units[i])
+		const struct fleet_top_use use = {cursor.bytes[i], cursor.units[i],
+						  cursor.variance[i]};
+
+		if (fleet_top_is_none(&use))
 			continue;
 		if (!site[stack->site])
 			site[stack->site] = fleet_top_site(l, &sums->sites[stack->site]);
-		r = site[stack->site] ? fleet_top_add(l, stack->id, site[stack->site],
-						      cursor.bytes[i], cursor.units[i])
+		r = site[stack->site] ? fleet_top_add(l, stack->id, site[stack->site], &use)
 				      : -ENOMEM;
 	}
 	return r;

@@ -6,7 +6,7 @@
  *		-> groups, most bytes first
  *
  * A stream counts if it was recorded at that minute. The same streams give the same answer, byte
- *for byte, from recordings and from a data base: it has integers only, and the order is complete.
+ *for byte, from recordings and from a data base: it is made of integers, and the order is complete.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -35,12 +35,14 @@ struct fleet_top_question {
 	void *progress_context;
 };
 
-/* Bytes and blocks are estimates if blocks were sampled. */
+/* Bytes and blocks are estimates if blocks were sampled. The error is half of the 95 % interval of
+ * the bytes; 0: exact. */
 struct fleet_top_row {
 	const char *function, *module, *file; /* NULL: unknown, or not of such a group */
 	uint32_t line;			      /* 0: as well */
 	uint64_t backtrace;		      /* its number; 0: not of such a group, or none */
 	int64_t bytes, blocks;
+	double bytes_error;
 	uint64_t share;	     /* of all bytes, in thousandths */
 	uint64_t backtraces; /* that have something in use */
 };
@@ -54,6 +56,7 @@ struct fleet_top {
 	/* Boards whose clocks are wrong. Where a minute is asked for, clocks may be ahead. */
 	struct fleet_clocks left_out;
 	int64_t bytes, blocks; /* of all */
+	double bytes_error;
 	uint64_t backtraces, groups;
 	struct fleet_top_row *rows; /* most bytes first */
 	size_t row_count;

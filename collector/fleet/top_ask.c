@@ -147,9 +147,9 @@ static int choose_minute(struct fleet_top_loading *l, const struct fleet_source 
 /* Rows under way: the group of a row is its index. */
 struct top_groups {
 	struct fleet_top_row *rows;
-	uint32_t *site; /* a call site, by row */
-	int64_t *units; /* by row */
-	uint32_t count, capacity, sites_capacity, units_capacity;
+	uint32_t *site;		   /* a call site, by row */
+	struct fleet_top_use *use; /* by row: its blocks, and what of it is estimated */
+	uint32_t count, capacity, sites_capacity, use_capacity;
 	struct map numbers; /* key -> index + 1 */
 };
 
@@ -157,7 +157,7 @@ static void top_groups_done(struct top_groups *g)
 {
 	free(g->rows);
 	free(g->site);
-	free(g->units);
+	free(g->use);
 	map_done(&g->numbers);
 }
 
@@ -182,7 +182,7 @@ static int64_t group_of(struct top_groups *g, uint64_t key)
 
 	if (!place || array_reserve(&g->rows, &g->capacity, wanted, sizeof(*g->rows)) < 0 ||
 	    array_reserve(&g->site, &g->sites_capacity, wanted, sizeof(*g->site)) < 0 ||
-	    array_reserve(&g->units, &g->units_capacity, wanted, sizeof(*g->units)) < 0)
+	    array_reserve(&g->use, &g->use_capacity, wanted, sizeof(*g->use)) < 0)
 		return -ENOMEM;
 	if (!*place)
 		*place = ++g->count;
@@ -195,8 +195,17 @@ static int64_t blocks_of(int64_t units)
 }
 static_assert(MINUTE_UNIT == 1 << 20, "");
 
+/* Of bytes, those of backtraces that have an error are added up: the error is theirs. */
+static void add_use(struct fleet_top_use *to, const struct fleet_top_use *more)
+{
+	to->units = wrapped(to->units, more->units);
+	to->variance = wrapped(to->variance, more->variance);
+	if (more->variance)
+		to->bytes = wrapped(to->bytes, more->bytes);
+}
+
 static int add_to_group(struct fleet_top_loading *l, struct top_groups *g,
-			const struct fleet_top_stack *s, int64_t *all_units)
+			const struct fleet_top_stack *s, struct fleet_top_use *all)
 {
 	int64_t group = group_of(g, key_of(l, s));
 	struct fleet_top_row *row;
@@ -204,14 +213,14 @@ static int add_to_group(struct fleet_top_loading *l, struct top_groups *g,
 	if (group < 0)
 		return (int)group;
 	row = &g->rows[group];
-	row->bytes = wrapped(row->bytes, s->bytes);
+	row->bytes = wrapped(row->bytes, s->use.bytes);
 	row->backtraces++;
 	row->backtrace = l->question->by == FLEET_TOP_BACKTRACE ? s->id : 0;
-	g->units[group] = wrapped(g->units[group], s->units);
+	add_use(&g->use[group], &s->use);
 	g->site[group] = s->site;
-	l->top->bytes = wrapped(l->top->bytes, s->bytes);
+	l->top->bytes = wrapped(l->top->bytes, s->use.bytes);
 	l->top->backtraces++;
-	*all_units = wrapped(*all_units, s->units);
+	add_use(all, &s->use);
 	return 0;
 }
 
@@ -263,15 +272,17 @@ static uint64_t share_of(int64_t bytes, int64_t all)
 
 static int make_groups(struct fleet_top_loading *l, struct top_groups *g)
 {
-	int64_t units = 0;
+	struct fleet_top_use all = {0};
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < l->stack_count; i++)
-		if (l->stacks[i].bytes || l->stacks[i].units)
-			r = add_to_group(l, g, &l->stacks[i], &units);
-	l->top->blocks = blocks_of(units);
+		if (!fleet_top_is_none(&l->stacks[i].use))
+			r = add_to_group(l, g, &l->stacks[i], &all);
+	l->top->blocks = blocks_of(all.units);
+	l->top->bytes_error = minutes_error(all.bytes, all.variance);
 	for (uint32_t i = 0; i < g->count; i++) {
-		g->rows[i].blocks = blocks_of(g->units[i]);
+		g->rows[i].blocks = blocks_of(g->use[i].units);
+		g->rows[i].bytes_error = minutes_error(g->use[i].bytes, g->use[i].variance);
 		g->rows[i].share = share_of(g->rows[i].bytes, l->top->bytes);
 		name_row(l, &g->rows[i], g->site[i]);
 	}

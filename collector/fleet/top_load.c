@@ -36,8 +36,8 @@ static int64_t wrapped(int64_t a, int64_t b)
 }
 
 /* A name that is known counts before one that is not. */
-int fleet_top_add(struct fleet_top_loading *l, uint64_t id, uint32_t site, int64_t bytes,
-		  int64_t units)
+int fleet_top_add(struct fleet_top_loading *l, uint64_t id, uint32_t site,
+		  const struct fleet_top_use *use)
 {
 	uint64_t *place = map_put(&l->numbers, id, NULL);
 	struct fleet_top_stack *stack;
@@ -50,8 +50,9 @@ int fleet_top_add(struct fleet_top_loading *l, uint64_t id, uint32_t site, int64
 		*place = ++l->stack_count;
 	}
 	stack = &l->stacks[*place - 1];
-	stack->bytes = wrapped(stack->bytes, bytes);
-	stack->units = wrapped(stack->units, units);
+	stack->use.bytes = wrapped(stack->use.bytes, use->bytes);
+	stack->use.units = wrapped(stack->use.units, use->units);
+	stack->use.variance = wrapped(stack->use.variance, use->variance);
 	if (site && (!stack->site || (!l->sites[stack->site].known && l->sites[site].known)))
 		stack->site = site;
 	return 0;

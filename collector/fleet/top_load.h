@@ -19,10 +19,20 @@ struct fleet_top_site {
 	bool known;
 };
 
+/* Changes of what is in use, as in minutes.h. */
+struct fleet_top_use {
+	int64_t bytes, units, variance;
+};
+
+static inline bool fleet_top_is_none(const struct fleet_top_use *use)
+{
+	return !use->bytes && !use->units && !use->variance;
+}
+
 struct fleet_top_stack {
 	uint64_t id;   /* stack_ids.h */
 	uint32_t site; /* number of a call site; 0: not known yet */
-	int64_t bytes, units;
+	struct fleet_top_use use;
 };
 
 struct fleet_top_loading {
@@ -48,8 +58,8 @@ struct fleet_top_loading {
 uint32_t fleet_top_site(struct fleet_top_loading *loading, const struct sums_site *site);
 /* Adds to what a backtrace has in use. `site`: 0, if the source names backtraces later. Returns 0
  * or -ENOMEM. */
-int fleet_top_add(struct fleet_top_loading *loading, uint64_t stack, uint32_t site, int64_t bytes,
-		  int64_t units);
+int fleet_top_add(struct fleet_top_loading *loading, uint64_t stack, uint32_t site,
+		  const struct fleet_top_use *use);
 /* Counts a stream that could not be read, and keeps the first reason. Returns 0 or -ENOMEM. */
 int fleet_top_unread(struct fleet_top_loading *loading, const char *why);
 /* Reports progress. Returns 0, or -ECANCELED if the question was withdrawn. */

@@ -16,6 +16,9 @@ struct view;
 #define MINUTE_NS 60000000000u
 /* Numbers of blocks are in fractions of a block, because a sampled block may stand for any. */
 #define MINUTE_UNIT 1048576
+/* Variances are in units of so many square bytes, rounded up: integers, so that sums of them are
+ * the same in any order, and that hold 8 TiB of samples which stand for 1 GiB each. */
+#define MINUTE_VARIANCE 1024
 
 /* Sums of one backtrace in one minute. Bytes and units are estimates if blocks were sampled. */
 struct minute_sum {
@@ -24,6 +27,7 @@ struct minute_sum {
 			    caller has put in its place */
 	int64_t allocated_units, allocated; /* blocks, in MINUTE_UNIT-ths, and their bytes */
 	int64_t units, bytes;		    /* change of what is in use: births less deaths */
+	int64_t variance; /* change of that of the bytes (tally.h), in MINUTE_VARIANCE */
 };
 
 struct minutes {
@@ -50,6 +54,8 @@ static inline uint64_t minute_start_ns(uint32_t minute)
 int query_minutes(struct view *view, const struct filter *filter, uint64_t start_wall_ns,
 		  uint32_t first, uint32_t end, struct minutes *ret_minutes, struct err_text *err);
 void minutes_done(struct minutes *minutes);
+/* Returns the error (tally.h) of bytes that were added up from sums. */
+double minutes_error(int64_t bytes, int64_t variance);
 /* Adds a sum to those of its minute and backtrace, at the end of the list. The list is in order
  * again after minutes_sort, which drops zeros, and puts equal ones together. */
 int minutes_add(struct minutes *minutes, const struct minute_sum *sum);

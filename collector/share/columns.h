@@ -3,10 +3,10 @@
  * write. */
 
 /* `allocations` and `blocks` are in MINUTE_UNIT-ths; `blocks` and `bytes` are changes of what is in
- * use. */
+ * use, and so is `variance` of their bytes. */
 #define SUMS_COLUMNS                                                                               \
 	"day, batch, collector, stream, minute, stack, allocations, allocated, blocks, bytes, "    \
-	"base"
+	"base, variance"
 #define STACKS_COLUMNS "stack, frames"
 #define FRAMES_COLUMNS "frame, place, function, module, file, line, version"
 /* The first rows of a snapshot are the members that are in it; the columns up to took_ns are the

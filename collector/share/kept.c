@@ -57,9 +57,10 @@ static int sum_up(struct clickhouse *client, size_t shard, uint32_t from, uint32
 		return r;
 	buf_printf(&sql,
 		   "INSERT INTO sums_local (day, batch, collector, stream, minute, stack, "
-		   "allocations, allocated, blocks, bytes, base) SELECT toDate(%u), "
+		   "allocations, allocated, blocks, bytes, base, variance) SELECT toDate(%u), "
 		   "toUInt64(%llu), collector, stream, toUInt32(%u), stack, toInt64(0), "
-		   "toInt64(0), sum(blocks) AS b, sum(bytes) AS n, toUInt8(1) FROM sums_local "
+		   "toInt64(0), sum(blocks) AS b, sum(bytes) AS n, toUInt8(1), "
+		   "sum(variance) AS v FROM sums_local "
 		   "WHERE day < toDate(%u)",
 		   day, (unsigned long long)base_batch(day), day * MINUTES_A_DAY - 1, day);
 	kept_put(&sql, from);
@@ -68,7 +69,7 @@ static int sum_up(struct clickhouse *client, size_t shard, uint32_t from, uint32
 		   " AND stream NOT IN (SELECT snapshot FROM snapshots_local WHERE day < "
 		   "toDate(%u))",
 		   day);
-	buf_string(&sql, " GROUP BY collector, stream, stack HAVING b != 0 OR n != 0 "
+	buf_string(&sql, " GROUP BY collector, stream, stack HAVING b != 0 OR n != 0 OR v != 0 "
 			 "ORDER BY stream, stack, collector");
 	return buf_text(&sql) ? clickhouse_ask(client, shard, buf_text(&sql), NULL, err) : -ENOMEM;
 }

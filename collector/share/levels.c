@@ -42,6 +42,7 @@ static int add_sum(struct levels *l, const struct minute_sum *sum)
 	/* Sums of a foreign recording may overflow, and wrap around. */
 	(void)__builtin_add_overflow(level->units, sum->units, &level->units);
 	(void)__builtin_add_overflow(level->bytes, sum->bytes, &level->bytes);
+	(void)__builtin_add_overflow(level->variance, sum->variance, &level->variance);
 	return 0;
 }
 
@@ -50,11 +51,12 @@ static int put_level(const struct levels *l, uint32_t minute, struct minutes *re
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < l->count; i++)
-		if (l->list[i].units || l->list[i].bytes)
+		if (l->list[i].units || l->list[i].bytes || l->list[i].variance)
 			r = minutes_add(ret, &(struct minute_sum){.minute = minute,
 								  .stack = l->list[i].stack,
 								  .units = l->list[i].units,
-								  .bytes = l->list[i].bytes});
+								  .bytes = l->list[i].bytes,
+								  .variance = l->list[i].variance});
 	return r ? r
 		 : minutes_add(ret, &(struct minute_sum){.minute = minute,
 							 .stack = LEVEL_WHOLE,

@@ -28,7 +28,7 @@ struct levels {
 	struct map numbers; /* backtrace -> index + 1 */
 	struct level {
 		uint64_t stack;
-		int64_t units, bytes;
+		int64_t units, bytes, variance;
 	} * list;
 	uint32_t count, capacity;
 	uint32_t to; /* the minutes before it are in it; 0: none is */

@@ -99,6 +99,7 @@ static void put_sum(struct buf *out, const struct sent_stream *g, uint64_t batch
 	row_put_i64(out, m->units);
 	row_put_i64(out, m->bytes);
 	row_put_u8(out, m->minute < first_kept(g));
+	row_put_i64(out, m->variance);
 }
 
 /* What the stream's row says is in use: of all minutes, also if only the difference to what is
@@ -253,6 +254,7 @@ static int parse_sent(const struct buf *answer, struct minutes *ret)
 		sum.allocated = row_get_i64(&r);
 		sum.units = row_get_i64(&r);
 		sum.bytes = row_get_i64(&r);
+		sum.variance = row_get_i64(&r);
 		e = reader_error(&r) ? reader_error(&r) : minutes_add(ret, &sum);
 	}
 	return e;
@@ -270,7 +272,8 @@ static int read_sent(const struct sent_stream *g, const char *table, uint32_t fi
 	/* By the day, too: other partitions are not looked at. */
 	buf_printf(&sql,
 		   "SELECT minute, stack, sum(allocations), sum(allocated), sum(blocks), "
-		   "sum(bytes) FROM %s_local WHERE stream = toFixedString(unhex('%s'), 16) AND "
+		   "sum(bytes), sum(variance) FROM %s_local WHERE stream = "
+		   "toFixedString(unhex('%s'), 16) AND "
 		   "collector = %" PRIu64 " AND minute >= %u AND minute < %u AND "
 		   "day >= toDate(%u) AND day <= toDate(%u)",
 		   table, stream_id_format(id, &g->stream->id), g->sending->collector, first, end,

@@ -88,7 +88,8 @@ static void put_question(struct buf *sql, const struct top_asking *a, const stru
 	char id[STREAM_ID_TEXT];
 
 	buf_printf(sql,
-		   "SELECT stack, sum(bytes), sum(blocks) FROM %s WHERE day %s toDate(%u) AND "
+		   "SELECT stack, sum(bytes), sum(blocks), sum(variance) FROM %s WHERE day %s "
+		   "toDate(%u) AND "
 		   "minute >= %u AND minute < %u",
 		   part->table, part->days,
 		   (*part->days == '=' ? part->from : part->end) / MINUTES_A_DAY, part->from,
@@ -101,14 +102,24 @@ static void put_question(struct buf *sql, const struct top_asking *a, const stru
 	buf_string(sql, " GROUP BY stack FORMAT RowBinary");
 }
 
+static int64_t get_change(struct reader *r, bool less)
+{
+	uint64_t value = row_get_u64(r);
+
+	return (int64_t)(less ? 0 - value : value);
+}
+
 static int add_row(struct fleet_top_loading *l, struct reader *r, bool less)
 {
-	uint64_t stack = row_get_u64(r), bytes = row_get_u64(r), units = row_get_u64(r);
+	uint64_t stack = row_get_u64(r);
+	struct fleet_top_use use = {0};
 
+	use.bytes = get_change(r, less);
+	use.units = get_change(r, less);
+	use.variance = get_change(r, less);
 	if (reader_error(r) || stack == MAP_NO_KEY)
 		return -EBADMSG;
-	return fleet_top_add(l, stack, 0, (int64_t)(less ? 0 - bytes : bytes),
-			     (int64_t)(less ? 0 - units : units));
+	return fleet_top_add(l, stack, 0, &use);
 }
 
 /* Adds what some streams have, or takes it away. No count: all that there are. */
@@ -288,10 +299,10 @@ static int stack_order(const void *a, const void *b)
 {
 	const struct fleet_top_stack *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	if (x->units != y->units)
-		return x->units > y->units ? -1 : 1;
+	if (x->use.bytes != y->use.bytes)
+		return x->use.bytes > y->use.bytes ? -1 : 1;
+	if (x->use.units != y->use.units)
+		return x->use.units > y->use.units ? -1 : 1;
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
@@ -306,9 +317,9 @@ static size_t list_wanted(struct fleet_top_loading *l, uint64_t *list)
 	if (q->by == FLEET_TOP_BACKTRACE && l->stack_count)
 		qsort(l->stacks, l->stack_count, sizeof(*l->stacks), stack_order);
 	if (q->by == FLEET_TOP_BACKTRACE && q->count && q->count < l->stack_count)
-		last = l->stacks[q->count - 1].bytes;
+		last = l->stacks[q->count - 1].use.bytes;
 	for (uint32_t i = 0; i < l->stack_count; i++)
-		if ((l->stacks[i].bytes || l->stacks[i].units) && l->stacks[i].bytes >= last)
+		if (!fleet_top_is_none(&l->stacks[i].use) && l->stacks[i].use.bytes >= last)
 			list[count++] = l->stacks[i].id;
 	return count;
 }

@@ -23,7 +23,7 @@
  * one. */
 #define PART_ROWS_MAX 200000
 
-static const uint8_t magic[8] = {'h', 'c', 's', 'h', 'i', 'p', 0, 3};
+static const uint8_t magic[8] = {'h', 'c', 's', 'h', 'i', 'p', 0, 4};
 
 void shipment_done(struct shipment *s)
 {

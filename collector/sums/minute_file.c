@@ -304,17 +304,20 @@ int minute_cursor_init(struct minute_cursor *c, const struct minute_file *file)
 	*c = (struct minute_cursor){.file = file, .block = UINT32_MAX};
 	c->bytes = calloc(file->stack_count + 1u, sizeof(*c->bytes));
 	c->units = calloc(file->stack_count + 1u, sizeof(*c->units));
-	return c->bytes && c->units ? 0 : -ENOMEM;
+	c->variance = calloc(file->stack_count + 1u, sizeof(*c->variance));
+	return c->bytes && c->units && c->variance ? 0 : -ENOMEM;
 }
 
 void minute_cursor_done(struct minute_cursor *c)
 {
 	free(c->bytes);
 	free(c->units);
+	free(c->variance);
 	free(c->minute);
 	free(c->stack);
 	free(c->bytes_change);
 	free(c->units_change);
+	free(c->variance_change);
 	*c = (struct minute_cursor){0};
 }
 
@@ -328,12 +331,16 @@ static int make_room(struct minute_cursor *c, uint32_t count)
 	free(take_ptr(c->stack));
 	free(take_ptr(c->bytes_change));
 	free(take_ptr(c->units_change));
+	free(take_ptr(c->variance_change));
 	c->minute = malloc(room * sizeof(*c->minute));
 	c->stack = malloc(room * sizeof(*c->stack));
 	c->bytes_change = malloc(room * sizeof(*c->bytes_change));
 	c->units_change = malloc(room * sizeof(*c->units_change));
+	c->variance_change = malloc(room * sizeof(*c->variance_change));
 	c->room = count;
-	return c->minute && c->stack && c->bytes_change && c->units_change ? 0 : -ENOMEM;
+	return c->minute && c->stack && c->bytes_change && c->units_change && c->variance_change
+		       ? 0
+		       : -ENOMEM;
 }
 
 /* `values` has room for PACK_VALUES more. */
@@ -358,6 +365,12 @@ static bool set_units(void *context, uint32_t i, uint64_t value)
 	return true;
 }
 
+static bool set_variance(void *context, uint32_t i, uint64_t value)
+{
+	((struct minute_cursor *)context)->variance[i] = (int64_t)value;
+	return true;
+}
+
 static int read_sums(struct minute_cursor *c, struct reader *r, const struct minute_file_block *b)
 {
 	int e = make_room(c, b->count);
@@ -370,6 +383,8 @@ static int read_sums(struct minute_cursor *c, struct reader *r, const struct min
 		e = unpack_column(r, c->bytes_change, b->count);
 	if (!e)
 		e = unpack_column(r, c->units_change, b->count);
+	if (!e)
+		e = unpack_column(r, c->variance_change, b->count);
 	c->count = e ? 0 : b->count;
 	return e;
 }
@@ -389,6 +404,8 @@ static int enter_block(struct minute_cursor *c, uint32_t number, bool with_sums)
 	e = read_column(&r, f->stack_count, c, set_bytes);
 	if (!e)
 		e = read_column(&r, f->stack_count, c, set_units);
+	if (!e)
+		e = read_column(&r, f->stack_count, c, set_variance);
 	if (!e && with_sums)
 		e = read_sums(c, &r, b);
 	if (!e)
@@ -412,6 +429,11 @@ static uint32_t block_of(const struct minute_file *f, uint32_t minute)
 	return low;
 }
 
+static void add_wrapped(int64_t *to, uint64_t more)
+{
+	*to = (int64_t)((uint64_t)*to + more);
+}
+
 static int add_sums(struct minute_cursor *c, uint32_t minute)
 {
 	for (; c->done < c->count && c->minute[c->done] < minute; c->done++) {
@@ -419,8 +441,9 @@ static int add_sums(struct minute_cursor *c, uint32_t minute)
 
 		if (stack >= c->file->stack_count)
 			return -EBADMSG;
-		c->bytes[stack] = (int64_t)((uint64_t)c->bytes[stack] + c->bytes_change[c->done]);
-		c->units[stack] = (int64_t)((uint64_t)c->units[stack] + c->units_change[c->done]);
+		add_wrapped(&c->bytes[stack], c->bytes_change[c->done]);
+		add_wrapped(&c->units[stack], c->units_change[c->done]);
+		add_wrapped(&c->variance[stack], c->variance_change[c->done]);
 	}
 	return 0;
 }

@@ -8,7 +8,7 @@
  * has no sums: its keyframe is what was in use at the end.
  *
  *	offset  bytes
- *	     0	    8  "HCMINUT" and the version, '1'
+ *	     0	    8  "HCMINUT" and the version, '2'
  *	     8	    8  XXH3 of the bytes from 16 to the end of the directory
  *	    16	    8  bytes from the beginning to the end of the directory
  *	    24	   48  what it was made of (struct minute_file_fit)
@@ -20,8 +20,8 @@
  *		    -  backtraces: packed node, number, call site; in the order of nodes
  *		    -  directory: for each block the minute of its first sum (last block: of the
  *last sum), its sums, its length, XXH3 of its bytes; 4, 4, 8, 8
- *		    -  blocks: packed bytes and units of the keyframe; packed minute, backtrace,
- *		       bytes, units, allocated bytes, allocated units
+ *		    -  blocks: packed bytes, units and variance of the keyframe; packed minute,
+ *		       backtrace, bytes, units, variance, allocated bytes, allocated units
  *
  * Lengths are varints, other numbers little endian. "Packed" is pack_values, at most PACK_VALUES at
  * a time.
@@ -103,14 +103,14 @@ int minute_file_open(struct minute_file *file, const uint8_t *data, size_t lengt
 		     const struct minute_file_fit *fit);
 void minute_file_done(struct minute_file *file);
 
-/* Goes through the minutes. `bytes` and `units`, by backtrace, are what was in use at the minute of
- * the last minute_cursor_to. */
+/* Goes through the minutes. `bytes`, `units` and `variance`, by backtrace, are what was in use at
+ * the minute of the last minute_cursor_to. */
 struct minute_cursor {
 	const struct minute_file *file;
-	int64_t *bytes, *units;
+	int64_t *bytes, *units, *variance;
 	/* The block, and how many of its sums have been added. */
 	uint32_t block, done, count;
-	uint64_t *minute, *stack, *bytes_change, *units_change;
+	uint64_t *minute, *stack, *bytes_change, *units_change, *variance_change;
 	uint32_t room; /* of each */
 };
 

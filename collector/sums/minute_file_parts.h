@@ -1,6 +1,6 @@
 #pragma once
 /* What writing and reading share. See minute_file.h. */
-#define MINUTE_FILE_MAGIC "HCMINUT1"
+#define MINUTE_FILE_MAGIC "HCMINUT2"
 #define MINUTE_FILE_HEAD  92u
 
 /* Sums in a block: enough that keyframes are a small part of a file. */

@@ -20,7 +20,7 @@ struct minute_writer {
 	const struct minute_file_content *content;
 	struct intern texts;
 	struct buf blocks, directory;
-	int64_t *bytes, *units; /* in use before the next sum, by backtrace */
+	int64_t *bytes, *units, *variance; /* in use before the next sum, by backtrace */
 	uint32_t block_count;
 };
 
@@ -53,10 +53,12 @@ VALUE(sum_minute, w->content->sums[i].minute)
 VALUE(sum_stack, w->content->sums[i].stack)
 VALUE(sum_bytes, w->content->sums[i].bytes)
 VALUE(sum_units, w->content->sums[i].units)
+VALUE(sum_variance, w->content->sums[i].variance)
 VALUE(sum_allocated, w->content->sums[i].allocated)
 VALUE(sum_allocated_units, w->content->sums[i].allocated_units)
 VALUE(before_bytes, w->bytes[i])
 VALUE(before_units, w->units[i])
+VALUE(before_variance, w->variance[i])
 VALUE(stack_node, w->content->stacks[i].node)
 VALUE(stack_number, w->content->stacks[i].id)
 VALUE(stack_site, w->content->stacks[i].site)
@@ -65,13 +67,19 @@ VALUE(site_line, w->content->sites[i].line)
 
 /* ---- blocks ---- */
 
+static void add_wrapped(int64_t *to, int64_t more)
+{
+	*to = (int64_t)((uint64_t)*to + (uint64_t)more);
+}
+
 static void add_to_keyframe(struct minute_writer *w, uint64_t from, uint64_t count)
 {
 	for (uint64_t i = from; i < from + count; i++) {
 		const struct minute_sum *s = &w->content->sums[i];
 
-		w->bytes[s->stack] = (int64_t)((uint64_t)w->bytes[s->stack] + (uint64_t)s->bytes);
-		w->units[s->stack] = (int64_t)((uint64_t)w->units[s->stack] + (uint64_t)s->units);
+		add_wrapped(&w->bytes[s->stack], s->bytes);
+		add_wrapped(&w->units[s->stack], s->units);
+		add_wrapped(&w->variance[s->stack], s->variance);
 	}
 }
 
@@ -83,10 +91,12 @@ static void put_block(struct minute_writer *w, uint64_t from, uint32_t count)
 
 	put_column(out, w, 0, stacks, PACK_PLAIN, before_bytes);
 	put_column(out, w, 0, stacks, PACK_PLAIN, before_units);
+	put_column(out, w, 0, stacks, PACK_PLAIN, before_variance);
 	put_column(out, w, from, count, PACK_PLAIN, sum_minute);
 	put_column(out, w, from, count, PACK_PLAIN, sum_stack);
 	put_column(out, w, from, count, PACK_PLAIN, sum_bytes);
 	put_column(out, w, from, count, PACK_PLAIN, sum_units);
+	put_column(out, w, from, count, PACK_PLAIN, sum_variance);
 	put_column(out, w, from, count, PACK_PLAIN, sum_allocated);
 	put_column(out, w, from, count, PACK_PLAIN, sum_allocated_units);
 	if (buf_error(out))
@@ -118,7 +128,8 @@ static int put_blocks(struct minute_writer *w)
 
 	w->bytes = calloc(c->stack_count + 1u, sizeof(*w->bytes));
 	w->units = calloc(c->stack_count + 1u, sizeof(*w->units));
-	if (!w->bytes || !w->units)
+	w->variance = calloc(c->stack_count + 1u, sizeof(*w->variance));
+	if (!w->bytes || !w->units || !w->variance)
 		return -ENOMEM;
 	w->blocks.limit = FILE_BYTES_MAX;
 	while (from < c->sum_count) {
@@ -254,5 +265,6 @@ int minute_file_write(const struct minute_file_content *content, struct buf *out
 	buf_done(&w.directory);
 	free(w.bytes);
 	free(w.units);
+	free(w.variance);
 	return r;
 }

@@ -2,12 +2,13 @@
  * Writes recordings of a made-up fleet into a data folder: boards gw-000, gw-001..., each with a
  * process of /opt/gateway/bin/gateway whose functions take and give back blocks every minute.
  *
- *	made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT [EVERY [AHEAD [HOST]]]]]]
+ *	made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT [EVERY [AHEAD [HOST [SAMPLE]]]]]]]
  *
  * PLANT: "board" plants a leak on one board from the middle on, in parse_header; "build" lets
  * cache_put grow on every board of the second half, which runs another build; "" plants nothing.
  * EVERY: only one minute of so many has events. All recordings end now, by clocks that are AHEAD by
- * so many seconds. HOST: how the boards' names begin (gw).
+ * so many seconds. HOST: how the boards' names begin (gw). SAMPLE: every second board is
+ * sampled, a block of so many bytes and more with certainty.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -32,12 +33,14 @@
 struct made {
 	const char *folder, *plant, *host;
 	unsigned boards, minutes, functions, every;
+	uint64_t sample;
 	uint64_t end_wall_ns;
 	struct store *store;
 };
 
 struct block {
-	uint64_t address, size;
+	uint64_t address, size; /* address 0: none, or not recorded */
+	uint64_t weight;
 };
 
 /* One board's recording. */
@@ -104,14 +107,26 @@ static void put_event(struct board *b, uint8_t kind, unsigned function, const st
 				.thread = 1,
 				.time_ns = b->time_ns,
 				.address = block->address,
+				.weight = block->weight,
 				.size = kind == HEAPCAST__EVENT_KIND__EVENT_FREE ? 0 : block->size,
 				.stack = b->nodes[function]});
 	b->time_ns += 1000;
 }
 
+static uint64_t interval_of(const struct board *b)
+{
+	return b->number % 2 ? b->made->sample : 0;
+}
+
 static void take(struct board *b, unsigned function, struct block *block, uint64_t size)
 {
-	block->size = size;
+	uint64_t sample = interval_of(b);
+
+	*block = (struct block){.size = size};
+	if (sample && random_below(sample) >= size)
+		return;
+	if (size < sample)
+		block->weight = sample;
 	block->address = composer_address(b->composer, size);
 	put_event(b, HEAPCAST__EVENT_KIND__EVENT_MALLOC, function, block);
 }
@@ -173,7 +188,9 @@ static void make_board(const struct made *made, unsigned number)
 	process.board = number % 2 ? board_b : board_a;
 	process.pid = 1000 + number;
 	process.start_wall_ns = made->end_wall_ns - made->minutes * MINUTE_NS;
-	process.mode = HEAPCAST__MODE__MODE_FULL;
+	process.sample_interval = interval_of(b);
+	process.mode =
+		process.sample_interval ? HEAPCAST__MODE__MODE_SAMPLE : HEAPCAST__MODE__MODE_FULL;
 	r = new_stream_new(made->store, &draft, &err);
 	if (!r)
 		r = composer_new(new_stream_fd(draft), new_stream_id(draft), &process, &b->composer,
@@ -201,7 +218,7 @@ int main(int argc, char **argv)
 
 	if (argc < 4) {
 		fprintf(stderr, "usage: made-fleet FOLDER BOARDS MINUTES [FUNCTIONS [SEED [PLANT "
-				"[EVERY [AHEAD [HOST]]]]]]\n");
+				"[EVERY [AHEAD [HOST [SAMPLE]]]]]]]\n");
 		return 2;
 	}
 	made.folder = argv[1];
@@ -216,6 +233,8 @@ int main(int argc, char **argv)
 		made.every = (unsigned)strtoul(argv[7], NULL, 10);
 	if (argc > 9)
 		made.host = argv[9];
+	if (argc > 10)
+		made.sample = strtoull(argv[10], NULL, 10);
 	if (!made.every || made.functions < 3 || made.functions > FUNCTIONS_MAX)
 		return 2;
 	clock_gettime(CLOCK_REALTIME, &now);

@@ -270,6 +270,7 @@ static void put_row(struct buf *rows, const struct stream_view *v, const struct 
 	row_put_i64(rows, sum->allocated);
 	row_put_i64(rows, sum->units);
 	row_put_i64(rows, sum->bytes);
+	row_put_i64(rows, sum->variance);
 }
 
 static void make_stream_sums(const struct sums_source *source, const struct stream_summary *s,

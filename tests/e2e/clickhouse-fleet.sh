@@ -13,15 +13,15 @@ boards=30 minutes=150
 [ -z "$full" ] || boards=200 minutes=120
 
 "$BUILD/tests/made-fleet" "$T/data" $boards $minutes 64 7 build >"$T/made"
-# Some that began later.
-"$BUILD/tests/made-fleet" "$T/data" 5 10 64 9 >"$T/made"
+# Some that began later, two of them sampled.
+"$BUILD/tests/made-fleet" "$T/data" 5 10 64 9 "" 1 0 gw 4096 >"$T/made"
 all=$((boards + 5))
 earlier=$(($(date +%s) - 20 * 60))
 
 # What is in a data base: numbers of rows, and a sum over all that they say.
 contents() { # DATABASE
-	clickhouse_sql 1 "SELECT count(), sum(cityHash64(stream, minute, stack, allocations, allocated, blocks, bytes)),
-		(SELECT count() FROM $1.levels), (SELECT sum(cityHash64(stream, minute, stack, blocks, bytes)) FROM $1.levels),
+	clickhouse_sql 1 "SELECT count(), sum(cityHash64(stream, minute, stack, allocations, allocated, blocks, bytes, variance)),
+		(SELECT count() FROM $1.levels), (SELECT sum(cityHash64(stream, minute, stack, blocks, bytes, variance)) FROM $1.levels),
 		(SELECT count() FROM $1.streams FINAL WHERE done = 1), (SELECT count() FROM $1.stacks FINAL) FROM $1.sums"
 }
 
@@ -36,6 +36,7 @@ same_answers() { # DATABASE
 		# shellcheck disable=SC2086
 		"$COLLECTOR" fleet --store "$at/$1" $question --json >"$T/shared.json"
 		cmp "$T/recordings.json" "$T/shared.json" || fail "fleet $question says something else than the recordings"
+		grep -q '"bytes_error":' "$T/shared.json" || [ "$question" != "--top function" ] || fail "sampled numbers have no error"
 		grep -q '"findings":\[{' "$T/shared.json" || [ "$question" != "--step 1m" ] || fail "the planted growth is not found"
 	done
 	"$COLLECTOR" list --data "$T/data" --json | jq -S '.streams[] | del(.recording_bytes)' >"$T/recordings.list"

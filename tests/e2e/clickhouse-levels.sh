@@ -8,7 +8,7 @@ need python3 cmp
 clickhouse_one
 at=clickhouse://default@$(clickhouse_hosts)
 "$BUILD/tests/made-fleet" "$T/whole" 5 250 64 7 build >"$T/made"
-"$BUILD/tests/made-fleet" "$T/whole" 2 40 64 9 >"$T/made"
+"$BUILD/tests/made-fleet" "$T/whole" 2 40 64 9 "" 1 0 gw 4096 >"$T/made"
 mkdir -p "$T/data"
 
 # Copies the first COUNT batches of each recording (all: it has ended), and holds the lock of their writer until a line comes.
@@ -57,9 +57,9 @@ same_answers() { # DATABASE END
 contents() { # DATABASE
 	local table
 	for table in sums levels; do
-		clickhouse_sql 1 "SELECT count(), sum(cityHash64(stream, minute, stack, a, b, n)) FROM
-			(SELECT stream, minute, stack, sum(allocations) AS a, sum(blocks) AS b, sum(bytes) AS n FROM $1.$table
-			GROUP BY stream, minute, stack HAVING a != 0 OR b != 0 OR n != 0)"
+		clickhouse_sql 1 "SELECT count(), sum(cityHash64(stream, minute, stack, a, b, n, v)) FROM
+			(SELECT stream, minute, stack, sum(allocations) AS a, sum(blocks) AS b, sum(bytes) AS n, sum(variance) AS v FROM $1.$table
+			GROUP BY stream, minute, stack HAVING a != 0 OR b != 0 OR n != 0 OR v != 0)"
 	done
 }
 
@@ -84,7 +84,7 @@ assert_eq "what is there in the end" "$(contents whole)" "$(contents grown)"
 # That is what answers are from: another level, another answer.
 hour=$(clickhouse_sql 1 "SELECT max(minute) FROM grown.levels")
 answer --store "$at/grown" --top backtrace --at @$((hour * 60)) >"$T/right.json"
-clickhouse_sql 1 "INSERT INTO grown.levels_local SELECT day, batch, collector, stream, minute, stack, allocations, allocated, blocks, bytes, base
+clickhouse_sql 1 "INSERT INTO grown.levels_local SELECT day, batch, collector, stream, minute, stack, allocations, allocated, blocks, bytes, base, variance
 	FROM grown.levels_local WHERE minute = $hour AND bytes > 0 LIMIT 1"
 answer --store "$at/grown" --top backtrace --at @$((hour * 60)) >"$T/wrong.json"
 ! cmp -s "$T/right.json" "$T/wrong.json" || fail "levels are not asked"

@@ -46,7 +46,7 @@ says "shards 1" "clickhouse://$host/heap_0?password_file=$T/password" prepare
 
 together "$one" prepare
 assert_eq "tables" "Merge 8 MergeTree 3 ReplacingMergeTree 6 " "$(tables 1 heap)"
-same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 4
+same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 5
 says "shard 0" "$one" insert 7 $A $DAY 1000
 says "rows 1000, behind 0" "$one" find 7 $A $DAY
 says "rows 0, behind 0" "$one" find 8 $A $DAY
@@ -78,21 +78,24 @@ clickhouse_sql 1 "DROP TABLE heap.levels_local"
 for column in incarnation next_batch first_incarnation first_batch bound_incarnation bound_batch; do
 	clickhouse_sql 1 "ALTER TABLE heap.streams_local DROP COLUMN $column"
 done
-clickhouse_sql 1 "DROP TABLE heap.streams"
-clickhouse_sql 1 "CREATE TABLE heap.streams AS heap.streams_local ENGINE = Merge('heap', '^streams_local$')"
+clickhouse_sql 1 "ALTER TABLE heap.sums_local DROP COLUMN variance"
+for table in streams sums; do
+	clickhouse_sql 1 "DROP TABLE heap.$table"
+	clickhouse_sql 1 "CREATE TABLE heap.$table AS heap.${table}_local ENGINE = Merge('heap', '^${table}_local$')"
+done
 clickhouse_sql 1 "DROP TABLE heap.schema_versions"
 clickhouse_sql 1 "CREATE TABLE heap.schema_versions (version UInt32, at DateTime) ENGINE = MergeTree ORDER BY version"
 clickhouse_sql 1 "INSERT INTO heap.schema_versions SELECT toUInt32(1), now()"
 clickhouse_sql 1 "INSERT INTO heap.streams_local (stream, name) VALUES (unhex('$A'), 'old')"
 assert_eq "columns of streams" "27 27" "$(columns 1 heap streams) $(columns 1 heap streams_local)"
 together "$one" prepare
-same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 4
+same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 5
 assert_eq "columns of streams" "33 33" "$(columns 1 heap streams) $(columns 1 heap streams_local)"
-assert_eq "columns of levels" "11 11" "$(columns 1 heap levels) $(columns 1 heap levels_local)"
+assert_eq "columns of levels" "12 12" "$(columns 1 heap levels) $(columns 1 heap levels_local)"
 same "an old row" 1 "SELECT name, incarnation, next_batch, bound_batch FROM heap.streams FORMAT CSV" '"old",0,0,0'
 together "$one" prepare next
-same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 5
-assert_eq "columns of sums" "12 12" "$(columns 1 heap sums) $(columns 1 heap sums_local)"
+same "version of the schema" 1 "SELECT max(version) FROM heap.schema_versions" 6
+assert_eq "columns of sums" "13 13" "$(columns 1 heap sums) $(columns 1 heap sums_local)"
 says "shards 1" "${one/heap/heap_3}" prepare
 fails "update this collector" "$one" prepare
 clickhouse_end 1
@@ -135,5 +138,5 @@ wait_for 10 "the replicas to drop the day" replicas_agree 10
 same "rows that are left" 3 "SELECT count() FROM heap.sums" 10
 
 together "$all" prepare next
-for n in 1 2 3; do assert_eq "columns of server $n" "12 12" "$(columns $n heap sums) $(columns $n heap sums_local)"; done
+for n in 1 2 3; do assert_eq "columns of server $n" "13 13" "$(columns $n heap sums) $(columns $n heap sums_local)"; done
 same "rows with the new column" 3 "SELECT count(), sum(moved) FROM heap.sums FORMAT CSV" 10,0

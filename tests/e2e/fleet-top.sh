@@ -82,6 +82,32 @@ fleet --top backtrace --count 2 >"$T/text"
 assert_contains "the text" "$T/text" "In use at " " of 20 streams in 16" "BACKTRACE" "and 14 more (--count)" ", src/gateway.c:"
 [ "$(wc -L <"$T/text")" -le 80 ] || fail "lines of more than 80 columns: $(cat "$T/text")"
 
+# Of what was sampled, the error is that of the recording, and exact numbers have none.
+"$BUILD/tests/made-fleet" "$T/sampled" 2 20 4 7 "" 1 0 gw 8192
+"$COLLECTOR" list --data "$T/sampled" --json | jq -r '.streams[] | .host + " " + .id' | sort >"$T/ids"
+error_of() { "$COLLECTOR" fleet --data "$T/sampled" --top function --at "$2" --select "host=$1" --json; }
+at=$("$COLLECTOR" fleet --data "$T/sampled" --top function --json | jq '.at_ns / 1000000000')
+error_of gw-000 "@$at" >"$T/exact"
+error_of gw-001 "@$at" >"$T/estimated"
+grep -q bytes_error "$T/exact" && fail "an error of exact numbers: $(cat "$T/exact")"
+read -r _ id < <(grep ^gw-001 "$T/ids")
+"$COLLECTOR" top --data "$T/sampled" --by function --hide rules --at "$at" "$id" --json >"$T/alone"
+python3 - "$T" <<'END'
+import json, sys
+fleet, alone = (json.load(open(f"{sys.argv[1]}/{name}")) for name in ("estimated", "alone"))
+errors = {r["function"]: r["bytes_error"] for r in fleet["rows"]}
+wanted = {r["function"]: r["value"]["bytes_error"] for r in alone["groups"]}
+assert len(errors) == 4 and errors.keys() == wanted.keys(), (errors, wanted)
+for name in errors:  # variances are rounded up to 1 KiB²
+    assert wanted[name] <= errors[name] < wanted[name] * 1.001, (name, errors[name], wanted[name])
+assert max(errors.values()) < fleet["bytes_error"] < sum(errors.values()), fleet
+END
+fleet_text() { "$COLLECTOR" fleet --data "$T/sampled" --top "$@"; }
+fleet_text site >"$T/text"
+grep -qE '^In use at .* \+- [0-9.]+ KiB in ' "$T/text" || fail "no error of all: $(cat "$T/text")"
+[ "$(grep -cE '^ *[0-9.]+ [KM]iB \+- *[0-9.]+ [KM]iB  ' "$T/text")" = 4 ] || fail "no errors: $(cat "$T/text")"
+[ "$(wc -L <"$T/text")" -le 80 ] || fail "lines of more than 80 columns: $(cat "$T/text")"
+
 # Another minute.
 at=$(jq '.at_ns / 1000000000 - 600' "$T/top")
 fleet --top function --at "@$at" --json >"$T/earlier"

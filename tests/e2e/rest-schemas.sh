@@ -76,6 +76,7 @@ wait_for 20 "the server" grep -q 18096 serve.out
 "$BUILD/tests/made-fleet" "$T/made" 40 60 16 3 build
 spoilt=("$T"/made/streams/*/)
 "$BUILD/tests/made-fleet" "$T/made" 1 60 16 3 "" 1 86400 ahead
+"$BUILD/tests/made-fleet" "$T/made" 2 60 16 3 "" 1 0 sampled 4096
 rm -rf "${spoilt[0]}/columns"
 printf 'nonsense' >"${spoilt[0]}/recording.heapcast"
 "$COLLECTOR" serve --http 127.0.0.1:18098 --data "$T/made" >made.out 2>made.err &

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,14 +80,22 @@ static const char *bytes_text(char out[40], int64_t bytes)
 	return out;
 }
 
+static bool is_estimate(const struct fleet_top *t)
+{
+	return t->bytes_error > 0;
+}
+
 static void print_head(const struct fleet_top *t)
 {
 	static const char *const nouns[] = {"function", "call site", "backtrace"};
-	char when[32], bytes[40], blocks[FORMAT_COUNTED], streams[FORMAT_COUNTED],
-		backtraces[FORMAT_COUNTED], groups[FORMAT_COUNTED];
+	char when[32], bytes[40], error[48] = "", size[32], blocks[FORMAT_COUNTED],
+				  streams[FORMAT_COUNTED], backtraces[FORMAT_COUNTED],
+				  groups[FORMAT_COUNTED];
 
-	terminal_say(STYLE_PLAIN, 0, "In use at %s: %s in %s, of %s in %s",
-		     fleet_time_text(when, t->at_ns), bytes_text(bytes, t->bytes),
+	if (is_estimate(t))
+		snprintf(error, sizeof(error), " +- %s", format_size(size, t->bytes_error));
+	terminal_say(STYLE_PLAIN, 0, "In use at %s: %s%s in %s, of %s in %s",
+		     fleet_time_text(when, t->at_ns), bytes_text(bytes, t->bytes), error,
 		     format_counted(blocks, t->blocks > 0 ? (uint64_t)t->blocks : 0, "block"),
 		     format_counted(streams, t->streams, "stream"),
 		     format_counted(groups, t->groups, nouns[t->by]));
@@ -121,26 +130,40 @@ static void print_place(const struct fleet_top *t, const struct fleet_top_row *r
 	putchar('\n');
 }
 
+/* As wide in each row of a table that has any. */
+static const char *error_text(char out[48], const struct fleet_top *t,
+			      const struct fleet_top_row *row)
+{
+	char size[32];
+
+	if (row->bytes_error > 0)
+		snprintf(out, 48, " +-%8s", format_size(size, row->bytes_error));
+	else
+		snprintf(out, 48, "%*s", is_estimate(t) ? 11 : 0, "");
+	return out;
+}
+
 /*
  *	    IN USE     BLOCKS  SHARE  BACKTRACES  FUNCTION
  *	  41.2 MiB      1,234  31.5%          12  cache_put
+ *
+ * Estimates have their error behind them.
  */
 static void print_rows(const struct fleet_top *t)
 {
-	static const char *const headings[] = {
-		"    IN USE       BLOCKS   SHARE  BACKTRACES  FUNCTION",
-		"    IN USE       BLOCKS   SHARE  BACKTRACES  CALL SITE",
-		"    IN USE       BLOCKS   SHARE  BACKTRACES  BACKTRACE",
-	};
+	static const char *const nouns[] = {"FUNCTION", "CALL SITE", "BACKTRACE"};
+	char heading[96];
 
+	snprintf(heading, sizeof(heading), "    IN USE %s      BLOCKS   SHARE  BACKTRACES  %s",
+		 is_estimate(t) ? "           " : "", nouns[t->by]);
 	putchar('\n');
-	terminal_line(STYLE_DIM, headings[t->by], 0);
+	terminal_line(STYLE_DIM, heading, 0);
 	for (size_t i = 0; i < t->row_count; i++) {
 		const struct fleet_top_row *row = &t->rows[i];
-		char bytes[40], blocks[40], number[40];
+		char bytes[40], error[48], blocks[40], number[40];
 		int columns = printf(
-			"%10s %12s %3" PRIu64 ".%" PRIu64 " %% %11s  ",
-			bytes_text(bytes, row->bytes),
+			"%10s%s %12s %3" PRIu64 ".%" PRIu64 " %% %11s  ",
+			bytes_text(bytes, row->bytes), error_text(error, t, row),
 			format_count(blocks, row->blocks > 0 ? (uint64_t)row->blocks : 0),
 			row->share / 10, row->share % 10, format_count(number, row->backtraces));
 

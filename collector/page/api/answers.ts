@@ -335,6 +335,8 @@ export interface FleetTop {
 	left_out: FleetLeftOut[];
 	/** In use on all boards (bytes). */
 	bytes: number;
+	/** Half of the 95 % interval (bytes). */
+	bytes_error?: number;
 	/** In use on all boards (blocks). */
 	blocks: number;
 	/** Different ones that have something in use. */
@@ -358,6 +360,8 @@ export interface FleetTopRow {
 	backtrace?: string;
 	/** In use; estimated if sampled (bytes). */
 	bytes: number;
+	/** Half of the 95 % interval (bytes). */
+	bytes_error?: number;
 	/** In use; estimated if sampled (blocks). */
 	blocks: number;
 	/** Of all bytes in use, in thousandths. */

@@ -1,5 +1,6 @@
 /* Sums by minute and backtrace. See minutes.h. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -13,6 +14,8 @@
 #include "collector/query/time/history_parts.h"
 
 #include "base/ban.h"
+
+#define VARIANCE_MAX 0x1p53
 
 struct minutes_question {
 	const struct matcher *matcher;
@@ -47,6 +50,12 @@ static void minute_sum_add(struct minute_sum *to, const struct minute_sum *more)
 	to->allocated = wrapped(to->allocated, more->allocated);
 	to->units = wrapped(to->units, more->units);
 	to->bytes = wrapped(to->bytes, more->bytes);
+	to->variance = wrapped(to->variance, more->variance);
+}
+
+double minutes_error(int64_t bytes, int64_t variance)
+{
+	return variance > 0 ? tally_error((double)bytes, (double)variance * MINUTE_VARIANCE) : 0;
 }
 
 int minutes_add(struct minutes *m, const struct minute_sum *sum)
@@ -75,7 +84,8 @@ int minutes_subtract(struct minutes *m, const struct minutes *less)
 						     .allocated_units = negated(s->allocated_units),
 						     .allocated = negated(s->allocated),
 						     .units = negated(s->units),
-						     .bytes = negated(s->bytes)});
+						     .bytes = negated(s->bytes),
+						     .variance = negated(s->variance)});
 	}
 	return r;
 }
@@ -91,7 +101,7 @@ static int minute_order(const void *a, const void *b)
 
 static bool is_zero(const struct minute_sum *s)
 {
-	return !s->allocated_units && !s->allocated && !s->units && !s->bytes;
+	return !s->allocated_units && !s->allocated && !s->units && !s->bytes && !s->variance;
 }
 
 void minutes_sort(struct minutes *m)
@@ -166,11 +176,24 @@ static int minutes_count(struct minutes_part *p, uint64_t time_ns, uint32_t node
 	return r;
 }
 
+/* Limited, as weights come from outside. */
+static int64_t variance_of(const struct row_block *block, uint32_t i)
+{
+	uint64_t size = block->size[i], weight = row_weight(block, i);
+	double variance;
+
+	if (!size || !tally_is_sampled(size, weight))
+		return 0;
+	variance = tally_bytes_variance(size, weight) / MINUTE_VARIANCE;
+	return variance < VARIANCE_MAX ? (int64_t)ceil(variance) : (int64_t)VARIANCE_MAX;
+}
+
 static int minutes_count_row(struct minutes_part *p, const struct row_block *block, uint32_t i)
 {
 	const struct minutes_question *q = p->question;
 	uint64_t birth = birth_time(block, i), death = death_time(block, i);
 	struct history_event e;
+	int64_t variance;
 	bool born = minutes_after(q, birth) && birth <= q->to_ns,
 	     died = minutes_after(q, death) && death <= q->to_ns;
 	int r = 0;
@@ -178,6 +201,7 @@ static int minutes_count_row(struct minutes_part *p, const struct row_block *blo
 	if (!born && !died)
 		return 0;
 	e = birth_of(block, i);
+	variance = variance_of(block, i);
 	if (born)
 		r = minutes_count(p, birth, block->stack[i],
 				  &(struct minute_sum){
@@ -185,11 +209,14 @@ static int minutes_count_row(struct minutes_part *p, const struct row_block *blo
 					  .allocated = row_survivor(block, i) ? 0 : e.bytes,
 					  .units = e.units,
 					  .bytes = e.bytes,
+					  .variance = variance,
 				  });
 	e = death_of(&e, death);
 	if (!r && died)
 		r = minutes_count(p, death, block->stack[i],
-				  &(struct minute_sum){.units = e.units, .bytes = e.bytes});
+				  &(struct minute_sum){.units = e.units,
+						       .bytes = e.bytes,
+						       .variance = -variance});
 	return r;
 }
 

@@ -13,7 +13,7 @@
 #define MEAN_UNKNOWN 64.0 /* assumed bytes of a block if no block was seen */
 #define UNSEEN	     3.0  /* exp(-3) is 0.05 */
 
-static double error_of(double estimate, double variance)
+double tally_error(double estimate, double variance)
 {
 	double one = estimate > 0 ? variance / estimate : 0;
 
@@ -26,8 +26,8 @@ struct usage tally_usage(const struct tally *tally)
 		.blocks = sum_most(tally->blocks, whole_most(tally->sampled_blocks)),
 		.bytes = sum_most(tally->bytes, whole_most(tally->sampled_bytes)),
 		.samples = tally->samples,
-		.blocks_error = error_of(tally->sampled_blocks, tally->blocks_variance),
-		.bytes_error = error_of(tally->sampled_bytes, tally->bytes_variance),
+		.blocks_error = tally_error(tally->sampled_blocks, tally->blocks_variance),
+		.bytes_error = tally_error(tally->sampled_bytes, tally->bytes_variance),
 	};
 }
 

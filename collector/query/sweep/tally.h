@@ -40,6 +40,12 @@ struct tally {
 	double sampled_blocks, sampled_bytes, blocks_variance, bytes_variance;
 };
 
+/* Returns the variance that a sampled block adds to a sum of bytes. */
+static inline double tally_bytes_variance(uint64_t size, uint64_t weight)
+{
+	return (double)weight * ((double)weight - (double)size);
+}
+
 static inline void tally_add_sampled(struct tally *tally, uint64_t size, uint64_t weight)
 {
 	double s = size ? (double)size : 1, w = (double)weight, variance = w * (w - s);
@@ -92,6 +98,8 @@ static inline void tally_add_row(struct tally *tally, const struct row_block *bl
 	add_most(&tally->bytes, product_most(counted, block->size[i]));
 }
 
+/* Returns the error of an estimate with this variance. */
+double tally_error(double estimate, double variance);
 struct usage tally_usage(const struct tally *tally);
 /* Returns the usage of a total over the recording, of what `value` counts; `at_ns` is the moment
  * for in use and peak. The error includes blocks unseen while the program was thinned. */

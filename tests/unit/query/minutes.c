@@ -149,11 +149,11 @@ static void test_minutes_add_up(void **state)
 static void test_minutes_sort(void **state)
 {
 	static const struct minute_sum sums[] = {
-		{.minute = 2, .stack = 1, .units = 5, .bytes = 7},
+		{.minute = 2, .stack = 1, .units = 5, .bytes = 7, .variance = 3},
 		{.minute = 1, .stack = 3, .units = 1, .bytes = 1},
-		{.minute = 2, .stack = 1, .units = -5, .bytes = -7},
+		{.minute = 2, .stack = 1, .units = -5, .bytes = -7, .variance = -3},
 		{.minute = 1, .stack = 2, .allocated = 4},
-		{.minute = 1, .stack = 3, .units = 2, .bytes = 9},
+		{.minute = 1, .stack = 3, .units = 2, .bytes = 9, .variance = 4},
 	};
 	struct minutes m = {0}, less;
 
@@ -167,6 +167,7 @@ static void test_minutes_sort(void **state)
 	assert_int_equal(m.list[1].stack, 3);
 	assert_int_equal(m.list[1].units, 3);
 	assert_int_equal(m.list[1].bytes, 10);
+	assert_int_equal(m.list[1].variance, 4);
 	less = m;
 	m = (struct minutes){0};
 	assert_int_equal(minutes_subtract(&m, &less), 0);

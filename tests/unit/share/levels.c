@@ -39,7 +39,8 @@ static void make(struct minutes *all)
 									      .allocated_units = 7,
 									      .allocated = 8,
 									      .units = n,
-									      .bytes = 10 * n}),
+									      .bytes = 10 * n,
+									      .variance = 3 * n}),
 					0);
 		}
 }
@@ -58,7 +59,8 @@ static void model(const struct minutes *all, uint32_t least, struct minutes *ret
 			minutes_add(ret, &(struct minute_sum){.minute = hour,
 							      .stack = stack,
 							      .units = use[stack],
-							      .bytes = 10 * use[stack]});
+							      .bytes = 10 * use[stack],
+							      .variance = 3 * use[stack]});
 		minutes_add(ret, &(struct minute_sum){.minute = hour,
 						      .stack = LEVEL_WHOLE,
 						      .allocated_units = 1});
@@ -98,6 +100,7 @@ static void must_be_equal(const struct minutes *a, const struct minutes *b)
 		assert_int_equal(a->list[i].allocated, 0);
 		assert_int_equal(a->list[i].units, b->list[i].units);
 		assert_int_equal(a->list[i].bytes, b->list[i].bytes);
+		assert_int_equal(a->list[i].variance, b->list[i].variance);
 	}
 }
 

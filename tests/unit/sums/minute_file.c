@@ -63,6 +63,7 @@ static void make(struct made *m, uint32_t stacks, uint32_t minutes, uint64_t see
 			s.units = (int64_t)(next(&seed) % 100) * MINUTE_UNIT - 3;
 			s.allocated = (int64_t)(next(&seed) >> (next(&seed) % 64));
 			s.allocated_units = s.units + MINUTE_UNIT;
+			s.variance = i % 2 ? s.bytes * 7 : 0;
 			assert_int_equal(minutes_add(&m->sums, &s), 0);
 		}
 	m->content = (struct minute_file_content){.fit = fit,
@@ -120,6 +121,8 @@ static int told(const uint8_t *data, size_t length, uint64_t *ret_print)
 		r = minute_cursor_to(&cursor, asked[i]);
 		XXH3_64bits_update(hash, cursor.bytes, file.stack_count * sizeof(*cursor.bytes));
 		XXH3_64bits_update(hash, cursor.units, file.stack_count * sizeof(*cursor.units));
+		XXH3_64bits_update(hash, cursor.variance,
+				   file.stack_count * sizeof(*cursor.variance));
 	}
 	*ret_print = XXH3_64bits_digest(hash);
 	XXH3_freeState(hash);
@@ -132,19 +135,23 @@ static void check_at(const struct made *m, struct minute_cursor *c, uint32_t min
 {
 	uint32_t stacks = m->content.stack_count;
 	int64_t *bytes = calloc(stacks + 1u, sizeof(*bytes)),
-		*units = calloc(stacks + 1u, sizeof(*units));
+		*units = calloc(stacks + 1u, sizeof(*units)),
+		*variance = calloc(stacks + 1u, sizeof(*variance));
 
 	for (uint32_t i = 0; i < m->sums.count; i++) {
 		const struct minute_sum *s = &m->sums.list[i];
 
 		bytes[s->stack] += s->minute < minute ? s->bytes : 0;
 		units[s->stack] += s->minute < minute ? s->units : 0;
+		variance[s->stack] += s->minute < minute ? s->variance : 0;
 	}
 	assert_int_equal(minute_cursor_to(c, minute), 0);
 	assert_memory_equal(c->bytes, bytes, stacks * sizeof(*bytes));
 	assert_memory_equal(c->units, units, stacks * sizeof(*units));
 	free(bytes);
+	assert_memory_equal(c->variance, variance, stacks * sizeof(*variance));
 	free(units);
+	free(variance);
 }
 
 static void check_dictionary(const struct made *m, const struct minute_file *f)
