@@ -124,11 +124,11 @@ static int several(const struct calling *c, const bool *replaced, const char *na
 	cleanup(buf_done) struct buf owners = {0};
 
 	list_owners(&owners, c, replaced, name, by_id);
-	return err_set(
-		err, -EEXIST,
-		"several collectors have a snapshot '%.80s': %.300s. NAME@HOST, or an id, names "
-		"one",
-		name, buf_text(&owners) ? buf_text(&owners) : "?");
+	return err_set(err, -EEXIST, "several collectors have a snapshot '%.80s': %.300s. %s", name,
+		       buf_text(&owners) ? buf_text(&owners) : "?",
+		       by_id		   ? "More digits of an id name one"
+		       : strchr(name, '@') ? "An id names one"
+					   : "NAME@HOST, or an id, names one");
 }
 
 int shared_snapshots_find(struct clickhouse *client, const struct shared_snapshots *snapshots,

@@ -15,6 +15,7 @@
 #include "collector/clickhouse/shards.h"
 #include "collector/share/collectors.h"
 #include "collector/share/parts.h"
+#include "collector/share/shared_snapshots.h"
 
 #include "base/ban.h"
 
@@ -99,6 +100,23 @@ int shared_place_find(struct clickhouse *client, const char *id, struct shared_p
 	r = find_stream(client, id, ret_place, err);
 	if (!r)
 		r = find_collector(client, ret_place, err);
+	if (r < 0)
+		shared_place_done(ret_place);
+	return r;
+}
+
+int shared_place_find_snapshot(struct clickhouse *client, const char *name,
+			       struct shared_place *ret_place, struct err_text *err)
+{
+	struct stream_id stream;
+	int r;
+
+	*ret_place = (struct shared_place){0};
+	r = shared_snapshot_find(client, name, &stream, &ret_place->collector, err);
+	if (r < 0)
+		return r;
+	stream_id_format(ret_place->id, &stream);
+	r = find_collector(client, ret_place, err);
 	if (r < 0)
 		shared_place_done(ret_place);
 	return r;

@@ -21,4 +21,8 @@ struct shared_place {
  * holds with shared_place_done. */
 int shared_place_find(struct clickhouse *client, const char *id, struct shared_place *ret_place,
 		      struct err_text *err);
+/* Finds the collector that has a snapshot, which is named as shared_snapshot_get takes it. The
+ * errors are the same, with a sentence for -ENOENT, too. */
+int shared_place_find_snapshot(struct clickhouse *client, const char *name,
+			       struct shared_place *ret_place, struct err_text *err);
 void shared_place_done(struct shared_place *place);

@@ -303,6 +303,22 @@ int shared_snapshot_get(struct clickhouse *client, const char *name, struct snap
 	return 0;
 }
 
+int shared_snapshot_find(struct clickhouse *client, const char *name, struct stream_id *ret_stream,
+			 uint64_t *ret_owner, struct err_text *err)
+{
+	cleanup(reading_done) struct reading g = {.client = client};
+	size_t found = 0;
+	int r = read_heads(&g, err);
+
+	if (!r)
+		r = shared_snapshots_find(client, &g.snapshots, name, &found, err);
+	if (r < 0)
+		return r;
+	*ret_stream = g.snapshots.list[found].stream;
+	*ret_owner = g.snapshots.owners[found];
+	return 0;
+}
+
 /* ---- what was in use ---- */
 
 /* What a backtrace had in use. */

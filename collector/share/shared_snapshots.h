@@ -26,6 +26,10 @@ int shared_snapshots(struct clickhouse *client, struct shared_snapshots *ret_sna
 int shared_snapshot_get(struct clickhouse *client, const char *name, struct snapshot *ret_snapshot,
 			uint64_t *ret_owner, struct err_text *err);
 
+/* Finds one in the same way, without its members. */
+int shared_snapshot_find(struct clickhouse *client, const char *name, struct stream_id *ret_stream,
+			 uint64_t *ret_owner, struct err_text *err);
+
 /* What a snapshot had in use, by function, in no order. */
 struct shared_functions {
 	struct shared_names names; /* holds the texts of the groups */

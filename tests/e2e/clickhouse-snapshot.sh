@@ -152,6 +152,46 @@ curl -sS http://127.0.0.1:18445/shared >"$T/shared.json"
 has "$T/shared.json" 'sum(s["is_snapshot"] for s in a) == 4'
 assert_eq "snapshots of the folder" "[]" "$(curl -sS http://127.0.0.1:18445/snapshots | tr -d '[:space:]')"
 
+# ---- questions about their recordings, which a collector has ----
+there=http://127.0.0.1:18446
+"$COLLECTOR" serve --http 127.0.0.1:18446 --store "$store" --data "$T/data2" >"$T/serve2.out" 2>&1 &
+wait_for 10 "the server" grep -q Serving "$T/serve2.out"
+own=$(id_of "$T/data2" own)
+# Their hosts have the same name now: snapshots do not mix, and only an id names each.
+"$COLLECTOR" share --data "$T/data2" --store "$store" --page-address $there >"$T/share" 2>&1 || fail "$(cat "$T/share")"
+assert_status 2 at_store show "before@$(hostname)" 2>"$T/both"
+assert_contains "two of one name on hosts of one name" "$T/both" "${here:0:12}" "$(id_of "$T/data2" before | cut -c 1-12)" "An id names one"
+for data in data data2; do
+	answer "$T/second" --data "$T/$data" -- show before --hide rules
+	answer "$T/by-id" --store "$store" -- show "$(id_of "$T/$data" before | cut -c 1-12)"
+	grep -v "^Note\|^  *deb" "$T/second" | cmp - "$T/by-id" || fail "a snapshot by its id: $(diff "$T/second" "$T/by-id")"
+done
+asks() { # PATH [PORT]
+	curl -sS -o "$T/said" -w '%{http_code} %{redirect_url}\n' "http://127.0.0.1:${2-18445}/data/$1"
+	cat "$T/said"
+}
+asks "snapshot:own/allocations?count=3&function=a%26b" >"$T/asked"
+assert_contains "a snapshot of another collector" "$T/asked" "307 $there/data/$own/allocations?count=3&function=a%26b"
+asks "snapshot:own@$(hostname)/report" >"$T/asked"
+assert_contains "NAME@HOST" "$T/asked" "307 $there/data/$own/report"
+curl -sSL http://127.0.0.1:18445/data/snapshot:own/report >"$T/redirected"
+curl -sS "$there/data/snapshot:own/report" | cmp - "$T/redirected" || fail "another answer than there: $(cat "$T/redirected")"
+curl -sS "$there/data/snapshot:own@$(hostname)/report" | cmp - "$T/redirected" || fail "NAME@HOST at HOST: $(cat "$T/said")"
+asks snapshot:before/report >"$T/asked"
+assert_contains "a name of two" "$T/asked" "409 " "several collectors have a snapshot 'before'" "${here:0:12}"
+asks snapshot:before/report 18446 >"$T/asked"
+assert_contains "the one that is here counts" "$T/asked" "200 "
+asks snapshot:nothing/report >"$T/asked"
+assert_contains "nobody has it" "$T/asked" "404 " "no snapshot in the shared store is called 'nothing'"
+asks snapshot:after/report >"$T/asked"
+assert_contains "no address" "$T/asked" "404 " "the snapshot is on " "--page-address"
+signs=$(clickhouse_sql 1 "SELECT groupArray((collector, name, address)) FROM heaps.collectors FINAL FORMAT TSV")
+clickhouse_sql 1 "TRUNCATE TABLE heaps.collectors_local"
+clickhouse_sql 1 "INSERT INTO heaps.collectors_local (collector, version, name, address, keep_days)
+	SELECT row.1, (toUInt64(now()) - 3600) * 1000000000, row.2, row.3, 0 FROM (SELECT arrayJoin($signs) AS row)"
+asks snapshot:own/report >"$T/asked"
+assert_contains "away" "$T/asked" "503 " "the snapshot is on $(hostname), away since $(date -u -d '-1 hour' +%Y-%m-%dT)"
+
 # ---- removed in its folder, and another one in its place ----
 snapshot remove after
 answer "$T/gone" --store "$store" -- show after
