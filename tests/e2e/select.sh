@@ -122,6 +122,11 @@ assert_status 2 tag w=1 "" 2>"$T/none"
 # A snapshot of those, and REST.
 ask snapshot take canary --select tag:stage=canary --json >"$T/snapshot.json" || fail "snapshot: $(cat "$T/snapshot.json")"
 has "$T/snapshot.json" "sorted(p['pid'] for p in a['processes']) == sorted([$a, $c])"
+for wrong in list "show canary" "diff canary canary" "remove canary" "list --store clickhouse://127.0.0.1:1/none"; do
+	# shellcheck disable=SC2086
+	assert_status 2 ask snapshot $wrong --select tag:stage=canary 2>"$T/wrong"
+	assert_contains "snapshot $wrong --select" "$T/wrong" "--select goes with take"
+done
 assert_status 1 ask snapshot take other --select tag:stage=x 2>"$T/none"
 curl -sfG "$URL/list" --data-urlencode 'select=tag:stage=canary !state=snapshot' >"$T/rest.json" || fail "REST"
 has "$T/rest.json" "sorted(s['pid'] for s in a) == sorted([$a, $c]) and all('stage=canary' in s['tags'] for s in a)"

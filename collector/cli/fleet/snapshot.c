@@ -430,7 +430,7 @@ static const struct {
 
 static int snapshot_run(struct command_call *call)
 {
-	bool typed = ((const struct common_options *)call->options)->store_typed;
+	const struct common_options *common = call->options;
 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(call->arguments[0], actions[i].name) != 0)
@@ -439,7 +439,15 @@ static int snapshot_run(struct command_call *call)
 		    call->argument_count > actions[i].arguments_max)
 			return command_usage_error(call->command, "'%.60s' is too much",
 						   call->arguments[actions[i].arguments_max]);
-		if (typed && !actions[i].shared)
+		if (common->select_typed && actions[i].run != take)
+			return command_usage_error(
+				call->command,
+				"--select goes with take: it chooses the streams of a new "
+				"snapshot, and %s is about %s",
+				actions[i].name,
+				actions[i].run == snapshot_list ? "all that there are"
+								: "those that it names");
+		if (common->store_typed && !actions[i].shared)
 			return command_usage_error(
 				call->command,
 				"--store goes with list, show and diff: %s works "
