@@ -50,7 +50,8 @@ wait_for 60 "the program to be done" grep -q "done" "$T/program.out"
 echo "== a snapshot says that it has only a part"
 snapshot() { "$COLLECTOR" snapshot --data "$T/desk3" "$@" >"$T/said" 2>&1 || fail "snapshot $*: $(cat "$T/said")"; }
 says_incomplete() {
-	assert_contains "$1" "$T/said" "Incomplete: e2e-paced (pid $program) on $(uname -n), stream " ", may have had more in use: the first " \
+	tr -s "\n " "  " <"$T/said" >"$T/joined"
+	assert_contains "$1" "$T/joined" "Incomplete: e2e-paced (pid $program) on $(uname -n), stream " ", may have had more in use: the first " \
 		" events are at $(uname -n)"
 }
 is_marked() {

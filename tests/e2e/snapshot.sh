@@ -64,6 +64,8 @@ for by, rows in ("function", 1), ("site", 2):
 print(f"{sums[0]} blocks, {sums[1]} bytes in {whole['group_count']} backtraces of {len(a['processes'])} processes")
 PYTHON
 
+fits() { [ "$(wc -L <"$1")" -le 80 ] || fail "lines of more than 80 columns: $(cat "$1")"; }
+
 # ---- the second, after a growth; one is missing ----
 touch "$T/files/grow"
 # shellcheck disable=SC2086
@@ -71,6 +73,7 @@ fleet_says grown $names
 snapshot take after >"$T/after.txt" || fail "the second snapshot: $(cat "$T/after.txt")"
 snapshot show after --json >"$T/after.json"
 assert_contains "what take says" "$T/after.txt" "Snapshot after" "of 6 processes" "snapshot:after"
+fits "$T/after.txt"
 # shellcheck disable=SC2086
 assert_eq "what all hold, by their own word and in the snapshot," "$(truth grown $names)" "$(held snapshot:after)"
 "$COLLECTOR" diff --data "$T/data" --by function --json --base snapshot:before snapshot:after >"$T/diff.json"
@@ -87,7 +90,9 @@ has "$T/partly.json" 'all("not answered" in p["why"] and p["last_wall_ns"] > 1e1
 has "$T/partly.json" "sorted(p['pid'] for p in a['missing']) == sorted([${program[a3]}, ${program[b3]}])"
 assert_eq "what the others hold" "$(truth grown a1 b1 a2 b2)" "$(held snapshot:partly)"
 assert_status 0 snapshot show partly >"$T/show.txt"
-assert_contains "what show says" "$T/show.txt" "Missing: e2e-fleet (pid ${program[a3]})" "has not answered" "HOST " "BUILD ID" "hold" "planted"
+assert_contains "what show says" "$T/show.txt" "Missing: e2e-fleet (pid ${program[a3]})" "HOST " "BUILD ID" "hold" "planted"
+tr -s "\n " "  " <"$T/show.txt" | grep -q "has not answered in time" || fail "no reason: $(cat "$T/show.txt")"
+fits "$T/show.txt"
 
 # The same board is waited for: what it had in use at that time joins when its data has come.
 kill -STOP "${served[3]}"
@@ -117,7 +122,7 @@ has "$T/changed.json" 'a["groups"][0]["function"] == "planted" and a["groups"][0
 snapshot diff after partly >"$T/changed.txt"
 assert_contains "what diff says" "$T/changed.txt" "From after to partly" "Missing: 0 in after, 2 in partly" "By device" "gone, was" \
 	"By build" "By function" "planted"
-[ "$(wc -L <"$T/changed.txt")" -le 80 ] || fail "lines of more than 80 columns: $(cat "$T/changed.txt")"
+fits "$T/changed.txt"
 assert_status 2 snapshot diff before 2>"$T/wrong.txt"
 assert_status 2 snapshot diff before nothing 2>"$T/wrong.txt"
 
@@ -143,7 +148,10 @@ sampled() { # a busy machine takes a while to get there
 wait_for 20 "a sampled block in a snapshot" sampled
 has "$T/sampled.json" "[p['pid'] for p in a['processes'] if 'samples' in p['in_use']] == [${program[a1]}] and a['in_use']['bytes_error'] > 0"
 snapshot show sampled >"$T/show.txt"
-assert_contains "what show says" "$T/show.txt" "+-"
+assert_contains "what show says" "$T/show.txt" "+-ERROR"
+fits "$T/show.txt"
+COLUMNS=120 snapshot show sampled >"$T/show.txt"
+assert_contains "a wide terminal" "$T/show.txt" "MARKER        CLOCK"
 "$COLLECTOR" top --data "$T/data" --value in-use --json snapshot:sampled >"$T/top.json"
 python3 - "$T" <<'PYTHON'
 import json, sys
@@ -167,6 +175,16 @@ snapshot take >"$T/unnamed.txt"
 snapshot list >"$T/list.txt"
 assert_contains "the list" "$T/list.txt" before after partly "$(date +%Y-%m-%dT)"
 assert_eq "lines of the list" 7 "$(wc -l <"$T/list.txt")"
+fits "$T/list.txt"
+long=$(printf 'long-%.0s' {1..12})name
+snapshot take "$long" >"$T/long.txt"
+fits "$T/long.txt"
+snapshot list >"$T/list.txt"
+fits "$T/list.txt"
+grep -qx "$long" "$T/list.txt" || fail "the long name has no line: $(cat "$T/list.txt")"
+COLUMNS=140 snapshot list >"$T/list.txt"
+grep -q "^$long 20" "$T/list.txt" || fail "a wide terminal has room for it: $(cat "$T/list.txt")"
+snapshot remove "$long"
 snapshot list --json >"$T/list.json"
 has "$T/list.json" '[len(s["missing"]) for s in a["snapshots"]][2] == 2 and len(a["snapshots"]) == 6 and a["snapshots"][0]["name"] == "before"'
 snapshot remove some

@@ -81,10 +81,11 @@ static int show_taken(struct command_call *call, const struct snapshot *s)
 	snapshot_print_summary(s);
 	snapshot_print_missing(s);
 	snapshot_print_incomplete(s);
-	program_printf(stdout,
-		       "\n'collector snapshot show %s' has the processes; 'collector "
-		       "report " SNAPSHOT_PREFIX "%s' and all other questions of a stream work.\n",
-		       s->name, s->name);
+	putchar('\n');
+	terminal_say(STYLE_PLAIN, 0,
+		     "'collector snapshot show %s' has the processes; 'collector "
+		     "report " SNAPSHOT_PREFIX "%s' and all other questions of a stream work.",
+		     s->name, s->name);
 	return EXIT_DONE;
 }
 

@@ -24,34 +24,70 @@
 
 #include "base/ban.h"
 
-#define NAME_COLUMNS 28
+#define NAME_COLUMNS  22 /* at least */
+#define OTHER_COLUMNS 58
 
 /* ---- list ---- */
 
-/* A host's name came from outside. */
-static void print_called(const struct snapshot *s)
+/* What it is called, and if that is an id, its name. */
+static void name_text(struct buf *out, const struct snapshot *s)
 {
-	unsigned columns = terminal_text(STYLE_PLAIN, s->called ? s->called : s->name, 0);
+	if (s->called && !strchr(s->called, '@'))
+		buf_printf(out, "%s (%s)", s->called, s->name);
+	else
+		buf_string(out, s->called ? s->called : s->name);
+}
 
-	terminal_blanks(columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0);
+/* A host's name came from outside. A name that the terminal has no room for has a line. */
+static void print_name(const struct snapshot *s, unsigned width)
+{
+	cleanup(buf_done) struct buf name = {0};
+	unsigned columns;
+
+	name_text(&name, s);
+	columns = terminal_text(STYLE_PLAIN, buf_text(&name) ? buf_text(&name) : s->name, 0);
+	if (columns > width) {
+		putchar('\n');
+		columns = 0;
+	}
+	terminal_blanks(width - columns);
+}
+
+static unsigned name_width(const struct snapshot *list, size_t count)
+{
+	unsigned width = NAME_COLUMNS, room = terminal_width();
+
+	for (size_t i = 0; i < count; i++) {
+		cleanup(buf_done) struct buf name = {0};
+		unsigned columns;
+
+		name_text(&name, &list[i]);
+		columns = terminal_columns(buf_text(&name) ? buf_text(&name) : "");
+		if (columns > width && columns + OTHER_COLUMNS <= room)
+			width = columns;
+	}
+	return width;
 }
 
 static void print_list(const struct snapshot *list, size_t count)
 {
+	unsigned width;
+
 	if (!count) {
 		program_printf(
 			stdout,
 			"There are no snapshots yet: 'collector snapshot take' makes one.\n");
 		return;
 	}
-	printf("%-*s %-16s %10s %11s %9s %7s\n", NAME_COLUMNS, "NAME", "TAKEN", "IN USE", "BLOCKS",
+	width = name_width(list, count);
+	printf("%-*s %-16s %10s %11s %9s %7s\n", (int)width, "NAME", "TAKEN", "IN USE", "BLOCKS",
 	       "PROCESSES", "MISSING");
 	for (size_t i = 0; i < count; i++) {
 		const struct snapshot *s = &list[i];
 		struct usage total = snapshot_total(s);
 		char bytes[32], blocks[32], when[40];
 
-		print_called(s);
+		print_name(s, width);
 		printf(" %-16.16s %10s %11s %9zu %7zu\n",
 		       snapshot_date(when, sizeof(when), s->wall_ns),
 		       format_size(bytes, (double)total.bytes), format_count(blocks, total.blocks),
