@@ -95,6 +95,9 @@ for ((i = 1; i <= AGENTS; i++)); do
 	assert_eq "program $i: id of the other" "$(od -An -tx1 "$T/$victim/collector-id" | tr -d ' \n')" \
 		"$(number_in "$now" "$id" 'l["parts"][0]["collector"]')"
 	"$COLLECTOR" list --data "$T/$now" >"$T/list.txt"
+	assert_contains "the list" "$T/list.txt" "ended*" "             began on $(uname -n) (127.0.0.1"
+	[ "$(wc -L <"$T/list.txt")" -le 80 ] || fail "lines of more than 80 columns: $(cat "$T/list.txt")"
+	COLUMNS=150 "$COLLECTOR" list --data "$T/$now" >"$T/list.txt" # in a wide terminal behind the state
 	assert_contains "the list" "$T/list.txt" "ended*, began on $(uname -n) (127.0.0.1"
 	assert_contains "the agent" "$T/agent$i.err" "taken by $(uname -n) (127.0.0.1" ", then $(uname -n) (127.0.0.1"
 	# The first part has at least what was acknowledged. Both make one stream, which is whole.

@@ -24,6 +24,8 @@
 #include "base/ban.h"
 
 #define DISK_LEAST (64u << 10)
+#define INDENT	   13 /* of what stands below a row: behind the id */
+#define ROW_WIDTH  68 /* of a row before its state */
 
 static const char *const states[] = {
 	[STREAM_LIVE] = "live",
@@ -117,6 +119,28 @@ static bool has_several_hosts(const struct stream_summary *list, size_t count)
 	return false;
 }
 
+/* The collector that has the beginning, in a line of its own if the terminal has no room. */
+static void print_began_on(const struct stream_summary *s)
+{
+	static const char before[] = "began on ";
+	size_t row = ROW_WIDTH + strlen(state_of(s)) + is_incomplete(s);
+	unsigned width = terminal_width();
+
+	if (!*s->began_on) {
+		putchar('\n');
+		return;
+	}
+	if (row + 2 + strlen(before) + terminal_columns(s->began_on) > width) {
+		putchar('\n');
+		terminal_blanks(INDENT);
+	} else {
+		printf(", ");
+	}
+	printf("%s", before);
+	width -= width > 2 * INDENT + strlen(before) ? INDENT + (unsigned)strlen(before) : 0;
+	terminal_line(STYLE_PLAIN, s->began_on, width);
+}
+
 static void list_print_text(const struct stream_summary *list, size_t count, const char *select)
 {
 	const struct answer *columns =
@@ -134,7 +158,7 @@ static void list_print_text(const struct stream_summary *list, size_t count, con
 	for (size_t i = 0; i < count; i++) {
 		table_cells(columns, &(struct told_stream){list[i], state_of(&list[i])});
 		printf(is_incomplete(&list[i]) ? "*" : "");
-		printf(*list[i].began_on ? ", began on %s\n" : "%s\n", list[i].began_on);
+		print_began_on(&list[i]);
 		any |= is_incomplete(&list[i]);
 	}
 	if (any)
