@@ -208,6 +208,22 @@ static int stream_order(const void *a, const void *b)
 	return memcmp(&x->id, &y->id, sizeof(x->id));
 }
 
+static int say_no_streams(const struct fleet_source *source, const char *select,
+			  struct err_text *err)
+{
+	size_t waiting = 0;
+	int r = source->waiting ? source->waiting(source->context, select, &waiting, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (waiting)
+		return err_set(err, -ENODATA,
+			       "no sums have come yet of %zu stream%s: those of a minute arrive "
+			       "when it is complete",
+			       waiting, waiting == 1 ? "" : "s");
+	return err_set(err, -ENODATA, "there are no such streams");
+}
+
 int fleet_source_streams(const struct fleet_source *source, const char *select,
 			 struct stream_summary **ret_list, size_t *ret_count, size_t *ret_left_out,
 			 struct err_text *err)
@@ -221,7 +237,7 @@ int fleet_source_streams(const struct fleet_source *source, const char *select,
 		qsort(*ret_list, *ret_count, sizeof(**ret_list), stream_order);
 	if (!*ret_count && *ret_left_out)
 		return err_set(err, -ENODATA, "no stream can be read: " FLEET_LEFT_OUT);
-	return *ret_count ? 0 : err_set(err, -ENODATA, "there are no such streams");
+	return *ret_count ? 0 : say_no_streams(source, select, err);
 }
 
 int fleet_source_now(const struct fleet_source *source, uint64_t *ret_ns, struct err_text *err)

@@ -39,6 +39,9 @@ struct fleet_source {
 	 * store_list_free. `ret_left_out`: how many streams could not be listed. */
 	int (*list)(void *context, const char *select, struct stream_summary **ret_list,
 		    size_t *ret_count, size_t *ret_left_out, struct err_text *err);
+	/* Counts the streams that a selector chooses, and that are not listed because nothing of
+	 * them has arrived yet; NULL: there are none. */
+	int (*waiting)(void *context, const char *select, size_t *ret_count, struct err_text *err);
 	/* Adds all streams to the matrix. Returns 0, -ENOMEM, -ECANCELED, or the error for which
 	 * nothing can be told. */
 	int (*load)(void *context, struct fleet_loading *loading, struct err_text *err);

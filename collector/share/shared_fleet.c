@@ -300,6 +300,12 @@ static int shared_list(void *context, const char *select, struct stream_summary 
 	return shared_streams(context, select, ret_list, ret_count, err);
 }
 
+static int shared_waiting(void *context, const char *select, size_t *ret_count,
+			  struct err_text *err)
+{
+	return shared_streams_waiting(context, select, ret_count, err);
+}
+
 /* What was in use before the first day that is kept is known at its beginning. */
 static int shared_reach(void *context, uint64_t *ret_from_ns, struct err_text *err)
 {
@@ -322,6 +328,7 @@ struct fleet_source fleet_source_shared(struct clickhouse *client)
 				     .now = shared_now,
 				     .minutes_only = true,
 				     .list = shared_list,
+				     .waiting = shared_waiting,
 				     .load = shared_load,
 				     .top = shared_top};
 }

@@ -180,7 +180,8 @@ static void choose(struct listing *l, const struct selector *selector)
  * FINAL, which takes memory by the number of days (marks.c). The same row may be there twice. All
  * of a stream is on one shard, which finds the last row by itself.
  */
-static int listing_ask(struct clickhouse *client, struct buf *answer, struct err_text *err)
+static int listing_ask(struct clickhouse *client, const char *which, struct buf *answer,
+		       struct err_text *err)
 {
 	cleanup(buf_done) struct buf sql = {0};
 
@@ -189,42 +190,101 @@ static int listing_ask(struct clickhouse *client, struct buf *answer, struct err
 		   "cgroup, build, tags, incomplete, pid, start_wall_ns, last_ns, events, "
 		   "recording_bytes, in_use_bytes, in_use_blocks, state, "
 		   "is_snapshot, " STREAM_PART_COLUMNS
-		   " FROM streams WHERE sent_to > 0 AND (stream, collector, version) IN (SELECT "
+		   " FROM streams WHERE %s AND (stream, collector, version) IN (SELECT "
 		   "stream, collector, max(version) FROM `%s`.streams_local GROUP BY stream, "
 		   "collector) ORDER BY stream, version LIMIT 1 BY stream, collector "
 		   "FORMAT RowBinary",
-		   clickhouse_url_of(client)->database);
+		   which, clickhouse_url_of(client)->database);
 	return buf_text(&sql)
 		       ? clickhouse_ask(client, CLICKHOUSE_ANY_SHARD, buf_text(&sql), answer, err)
 		       : -ENOMEM;
+}
+
+struct owned_stream {
+	struct stream_summary s;
+	uint64_t owner;
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct owned_stream *x = a, *y = b;
+
+	if (x->s.start_wall_ns != y->s.start_wall_ns)
+		return x->s.start_wall_ns < y->s.start_wall_ns ? -1 : 1;
+	return memcmp(&x->s.id, &y->s.id, sizeof(x->s.id));
+}
+
+static int sort_by_start(struct listing *l)
+{
+	cleanup(cleanup_free) struct owned_stream *sorted = calloc(l->count + 1u, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->count; i++)
+		sorted[i] = (struct owned_stream){l->list[i], l->owners[i]};
+	qsort(sorted, l->count, sizeof(*sorted), by_start);
+	for (uint32_t i = 0; i < l->count; i++) {
+		l->list[i] = sorted[i].s;
+		l->owners[i] = sorted[i].owner;
+	}
+	return 0;
+}
+
+static void listing_done(struct listing *l)
+{
+	store_list_free(l->list, l->count);
+	free(l->owners);
+}
+
+/* Lists the streams that `select` chooses of those for which `which` holds. */
+static int listing_read(struct clickhouse *client, const char *select, const char *which,
+			struct listing *l, struct err_text *err)
+{
+	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
+	struct selector *selector = NULL;
+	int r = select ? selector_parse(select, &selector, err) : 0;
+
+	if (!r)
+		r = listing_ask(client, which, &answer, err);
+	if (!r)
+		r = read_rows(l, &answer);
+	if (!r && selector)
+		choose(l, selector);
+	selector_free(selector);
+	return r == -EBADMSG ? err_set(err, r, "the shared store's list of streams is cut") : r;
 }
 
 int shared_streams_owned(struct clickhouse *client, const char *select,
 			 struct stream_summary **ret_list, uint64_t **ret_owners, size_t *ret_count,
 			 struct err_text *err)
 {
-	cleanup(buf_done) struct buf answer = {.limit = CLICKHOUSE_ANSWER_MAX};
-	struct selector *selector = NULL;
 	struct listing l = {0};
-	int r = select ? selector_parse(select, &selector, err) : 0;
+	int r = listing_read(client, select, "sent_to > 0", &l, err);
 
 	if (!r)
-		r = listing_ask(client, &answer, err);
-	if (!r)
-		r = read_rows(&l, &answer);
-	if (!r && selector)
-		choose(&l, selector);
-	selector_free(selector);
+		r = sort_by_start(&l);
 	if (r < 0) {
-		store_list_free(l.list, l.count);
-		free(l.owners);
-		return r == -EBADMSG ? err_set(err, r, "the shared store's list of streams is cut")
-				     : r;
+		listing_done(&l);
+		return r;
 	}
 	*ret_list = l.list;
 	*ret_owners = l.owners;
 	*ret_count = l.count;
 	return 0;
+}
+
+int shared_streams_waiting(struct clickhouse *client, const char *select, size_t *ret_count,
+			   struct err_text *err)
+{
+	struct listing l = {0};
+	int r = listing_read(client, select,
+			     "sent_to = 0 AND is_snapshot = 0 AND stream GLOBAL NOT IN (SELECT "
+			     "stream FROM streams WHERE sent_to > 0)",
+			     &l, err);
+
+	*ret_count = l.count;
+	listing_done(&l);
+	return r;
 }
 
 int shared_streams(struct clickhouse *client, const char *select, struct stream_summary **ret_list,

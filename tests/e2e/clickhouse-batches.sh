@@ -56,7 +56,7 @@ finish() { # NAME
 	done
 	for from in "--data $T/data" "--store $(store "$1")"; do
 		# shellcheck disable=SC2086
-		"$COLLECTOR" list $from --json | jq -S '.streams | sort_by(.id)[] | del(.recording_bytes)' >"$T/list.${from:2:4}"
+		"$COLLECTOR" list $from --json | jq -S '.streams | sort_by(.id)[] | del(.recording_bytes, .collector, .collector_address)' >"$T/list.${from:2:4}"
 	done
 	cmp "$T/list.data" "$T/list.stor" || fail "list says something else than the recordings"
 	[ -z "$(ls "$T/data/share" | grep shard)" ] || fail "what was sent is still there: $(ls "$T/data/share")"

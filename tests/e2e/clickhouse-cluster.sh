@@ -76,3 +76,12 @@ read -r rows streams places _ <<<"$one"
 read -r rows_3 streams_3 places_3 _ <<<"$three"
 [ "$rows" = "$places" ] && [ "$rows_3" = "$places_3" ] || fail "sums are there twice: $one; $three"
 [ $((streams + streams_3)) = 60 ] && [ "$streams" -gt 5 ] && [ "$streams_3" -gt 5 ] || fail "streams by shard: $streams, $streams_3"
+
+# All are listed, and what no minute has come of is counted, whichever shard has it.
+for n in 1 3; do
+	clickhouse_sql $n "INSERT INTO heaps.streams_local (stream, collector, version, name) SELECT toFixedString(unhex('eeeeeeeeeeeeeeeeeeeeeeeeeeeeee0$n'), 16), 1, 1, 'fresh'"
+done
+"$COLLECTOR" list --store "$store" >"$T/list"
+assert_eq "streams in the list" 60 "$(grep -c ' gateway ' "$T/list")"
+assert_eq "tables in the list" 2 "$(grep -c '^On ' "$T/list")"
+assert_contains "streams that wait" "$T/list" "of 2 more streams"

@@ -55,7 +55,16 @@ assert_contains "the data base is away" "$T/asked" "503" "$id is not here" "can'
 clickhouse_start 1
 
 echo "== a collector that is away, or has no address"
+list() { "$COLLECTOR" list --store "$store" "$@" >"$T/list"; }
+list
+assert_contains "the list" "$T/list" "On $(hostname) ($ADDRESS):" "gw-002"
 collector_row $ADDRESS 3600
+list
+assert_contains "the list" "$T/list" "On desk1 ($ADDRESS), away since $(date -d '-1 hour' +'%Y-%m-%d %H')"
+[ "$(wc -L <"$T/list")" -le 80 ] || fail "lines of more than 80 columns: $(cat "$T/list")"
+list --json
+jq -e ".streams | length == 3 and all(.collector == \"desk1\" and .collector_address == \"$ADDRESS\" and .collector_away_since_ns > 1e18)" \
+	"$T/list" >/dev/null || fail "list --json: $(cat "$T/list")"
 asks "data/$id/report" >"$T/asked"
 assert_contains "away" "$T/asked" "503" "the recording is on desk1, away since $(date -u -d '-1 hour' +%Y-%m-%dT)"
 collector_row "" 0
@@ -76,6 +85,28 @@ for wrong in desk1:8443 https://desk1/ 'https://' ftp://desk1; do
 	fails_with "--page-address takes" "$COLLECTOR" share --data "$T/all" --store "$store" --page-address "$wrong"
 	fails_with "--page-address takes" "$COLLECTOR" gather --data "$T/all" --store "$store" --page-address "$wrong"
 done
+
+echo "== streams of which no minute is complete"
+clickhouse_sql 1 "INSERT INTO heaps.streams_local (stream, collector, version, name, host) SELECT toFixedString(unhex(concat('eeeeeeeeeeeeeeeeeeeeeeeeeeeeee0', toString(number))), 16), 1, 1, 'fresh', 'gw-9'
+	FROM numbers(2)" 2>"$T/error" || fail "$(cat "$T/error")"
+list
+assert_contains "streams that wait" "$T/list" "gw-002" "No sums have come yet of 2 more streams:"
+list --select name=fresh
+assert_contains "none but those" "$T/list" "No sums have come yet of 2 streams: those of a minute"
+for question in "" "--top function"; do
+	# shellcheck disable=SC2086
+	assert_status 1 "$COLLECTOR" fleet --store "$store" $question --select name=fresh 2>"$T/none.said"
+	assert_contains "fleet $question" "$T/none.said" "no sums have come yet of 2 streams: those of a minute"
+	# shellcheck disable=SC2086
+	assert_status 1 "$COLLECTOR" fleet --store "$store" $question --select name=none 2>"$T/none.said"
+	assert_contains "fleet $question" "$T/none.said" "there are no such streams"
+done
+list --select name=none
+assert_contains "none" "$T/list" "No stream matches --select."
+"$COLLECTOR" share --data "$T/all" --store "${store%/*}/empty" >"$T/error" 2>&1 || fail "$(cat "$T/error")"
+clickhouse_sql 1 "TRUNCATE TABLE empty.streams_local"
+"$COLLECTOR" list --store "${store%/*}/empty" >"$T/list"
+assert_contains "nothing" "$T/list" "Nothing has been sent here yet."
 
 echo "== removed where it was"
 id=$("$COLLECTOR" list --data "$T/all" --json | jq -r '.streams[1].id') # one that is not open there

@@ -40,7 +40,7 @@ same_answers() { # DATABASE
 		grep -q '"findings":\[{' "$T/shared.json" || [ "$question" != "--step 1m" ] || fail "the planted growth is not found"
 	done
 	"$COLLECTOR" list --data "$T/data" --json | jq -S '.streams[] | del(.recording_bytes)' >"$T/recordings.list"
-	"$COLLECTOR" list --store "$at/$1" --json | jq -S '.streams | sort_by(.start_wall_ns, .id)[] | del(.recording_bytes)' >"$T/shared.list"
+	"$COLLECTOR" list --store "$at/$1" --json | jq -S '.streams | sort_by(.start_wall_ns, .id)[] | del(.recording_bytes, .collector)' >"$T/shared.list"
 	cmp <(sort "$T/recordings.list") <(sort "$T/shared.list") || fail "list says something else than the recordings"
 }
 

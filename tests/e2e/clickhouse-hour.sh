@@ -163,7 +163,7 @@ for question in "--step 1m" "--step 2m --align start" "--top function" "--top si
 done
 for from in "--data $T/shared" "--store $store"; do
 	# shellcheck disable=SC2086
-	"$COLLECTOR" list $from --json | jq -S '.streams | sort_by(.id)[] | del(.recording_bytes)' >"$T/list.${from:2:4}"
+	"$COLLECTOR" list $from --json | jq -S '.streams | sort_by(.id)[] | del(.recording_bytes, .collector, .collector_address)' >"$T/list.${from:2:4}"
 done
 cmp "$T/list.data" "$T/list.stor" || fail "list says something else than the recordings"
 [ -z "$(ls "$T/shared/share" | grep shard)" ] || fail "what was sent is still in share/: $(ls "$T/shared/share")"

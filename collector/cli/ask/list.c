@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -17,11 +18,14 @@
 #include "collector/cli/output.h"
 #include "collector/cli/table.h"
 #include "collector/clickhouse/client.h"
+#include "collector/share/collectors.h"
 #include "collector/share/shared_open.h"
 #include "collector/share/shared_streams.h"
 #include "collector/answers/answer.h"
 #include "collector/answers/json.h"
 #include "base/ban.h"
+
+DEFINE_CLEANUP(clickhouse_close, struct clickhouse *)
 
 #define DISK_LEAST (64u << 10)
 #define INDENT	   13 /* of what stands below a row: behind the id */
@@ -47,9 +51,12 @@ static bool is_incomplete(const struct stream_summary *s)
 	return !strncmp(s->incomplete, "Incomplete", strlen("Incomplete"));
 }
 
+/* `collector` and what follows: of streams from the shared store. */
 struct told_stream {
 	struct stream_summary s;
 	const char *state;
+	const char *collector, *address;
+	uint64_t away_since_ns;
 };
 
 #define ANSWER_OF struct told_stream
@@ -78,6 +85,12 @@ static const struct answer_field stream_fields[] = {
 	ROW("began_on", s.began_on, NULL,
 	    "the collector that has the beginning: the agent has moved", .when = IF_TEXT),
 	ROW("incomplete", s.incomplete, NULL, "what the recording does not hold", .when = IF_TEXT),
+	ROW("collector", collector, NULL,
+	    "with --store: host of the collector that has the recording", .when = IF_TEXT),
+	ROW("collector_address", address, NULL, "of its page, where all about the stream is",
+	    .when = IF_TEXT),
+	ROW("collector_away_since_ns", away_since_ns, "ns since the epoch",
+	    "the collector gives no sign since then", .when = IF_SET),
 	{0},
 };
 static const struct answer stream_answer = {"stream", stream_fields};
@@ -141,11 +154,32 @@ static void print_began_on(const struct stream_summary *s)
 	terminal_line(STYLE_PLAIN, s->began_on, width);
 }
 
+static void print_row(const struct answer *columns, const struct stream_summary *s)
+{
+	table_cells(columns, &(struct told_stream){.s = *s, .state = state_of(s)});
+	printf(is_incomplete(s) ? "*" : "");
+	print_began_on(s);
+}
+
+static void explain_mark(const struct stream_summary *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_incomplete(&list[i])) {
+			program_printf(
+				stdout,
+				"* incomplete: 'collector ledger ID' says what is missing\n");
+			return;
+		}
+}
+
+static const struct answer *columns_of(const struct stream_summary *list, size_t count)
+{
+	return has_several_hosts(list, count) ? &host_answer : &stream_answer;
+}
+
 static void list_print_text(const struct stream_summary *list, size_t count, const char *select)
 {
-	const struct answer *columns =
-		has_several_hosts(list, count) ? &host_answer : &stream_answer;
-	bool any = false;
+	const struct answer *columns = columns_of(list, count);
 
 	if (!count) {
 		program_printf(stdout, "%s\n",
@@ -155,15 +189,9 @@ static void list_print_text(const struct stream_summary *list, size_t count, con
 		return;
 	}
 	table_head(columns, STYLE_PLAIN);
-	for (size_t i = 0; i < count; i++) {
-		table_cells(columns, &(struct told_stream){list[i], state_of(&list[i])});
-		printf(is_incomplete(&list[i]) ? "*" : "");
-		print_began_on(&list[i]);
-		any |= is_incomplete(&list[i]);
-	}
-	if (any)
-		program_printf(stdout,
-			       "* incomplete: 'collector ledger ID' says what is missing\n");
+	for (size_t i = 0; i < count; i++)
+		print_row(columns, &list[i]);
+	explain_mark(list, count);
 }
 
 static int list_print_json(const struct command *command, const struct stream_summary *list,
@@ -176,7 +204,11 @@ static int list_print_json(const struct command *command, const struct stream_su
 	json_array(&json, "streams");
 	for (size_t i = 0; i < count; i++)
 		json_object_of(&json, NULL, &stream_answer,
-			       &(struct told_stream){list[i], state_of(&list[i])}, NULL);
+			       &(struct told_stream){.s = list[i],
+						     .state = state_of(&list[i]),
+						     .collector = "",
+						     .address = ""},
+			       NULL);
 	json_end(&json, ']');
 	json_end(&json, '}');
 	return output_json(command, stdout, &out);
@@ -224,28 +256,146 @@ static bool wants_shared(const struct list_options *o)
 	return o->store && *o->store && (o->common.store_typed || !o->common.data_only);
 }
 
-/* Lists the streams of all collectors that share a data base. */
+/* ---- the streams of all collectors that share a data base ---- */
+
+struct shared_list {
+	struct stream_summary *list;
+	uint64_t *owners; /* by stream */
+	size_t count;
+	struct shared_collector *collectors;
+	size_t collector_count;
+	size_t waiting; /* streams of which nothing has arrived */
+};
+
+static void shared_list_done(struct shared_list *l)
+{
+	store_list_free(l->list, l->count);
+	free(l->owners);
+	shared_collectors_free(l->collectors, l->collector_count);
+}
+
+static int shared_list_read(struct shared_list *l, const struct list_options *o,
+			    struct err_text *err)
+{
+	cleanup(cleanup_clickhouse_close) struct clickhouse *client = NULL;
+	int r = shared_open(o->store, NULL, &client, err);
+
+	if (!r)
+		r = shared_streams_owned(client, o->common.select, &l->list, &l->owners, &l->count,
+					 err);
+	if (!r)
+		r = shared_collectors(client, &l->collectors, &l->collector_count, err);
+	return r ? r : shared_streams_waiting(client, o->common.select, &l->waiting, err);
+}
+
+static const struct shared_collector *owner_of(const struct shared_list *l, size_t i)
+{
+	return shared_collector_find(l->collectors, l->collector_count, l->owners[i]);
+}
+
+static int shared_list_json(const struct command *command, const struct shared_list *l)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+
+	output_json_begin(command, &json, &out);
+	json_array(&json, "streams");
+	for (size_t i = 0; i < l->count; i++) {
+		const struct shared_collector *owner = owner_of(l, i);
+		const struct told_stream told = {
+			.s = l->list[i],
+			.state = state_of(&l->list[i]),
+			.collector = owner ? owner->name : "",
+			.address = owner ? owner->address : "",
+			.away_since_ns = owner ? shared_collector_away_since(owner) : 0,
+		};
+
+		json_object_of(&json, NULL, &stream_answer, &told, NULL);
+	}
+	json_end(&json, ']');
+	json_end(&json, '}');
+	return output_json(command, stdout, &out);
+}
+
+/* "On desk1, away since 2026-11-30 17:05:01:" A name may have come from a foreign host. */
+static void print_owner(const struct shared_collector *owner)
+{
+	uint64_t away_ns = owner ? shared_collector_away_since(owner) : 0;
+	time_t seconds = (time_t)(away_ns / 1000000000u);
+	char since[48] = "", address[COLLECTOR_ADDRESS_MAX + 4] = "";
+	struct tm tm;
+
+	if (away_ns && localtime_r(&seconds, &tm))
+		strftime(since, sizeof(since), ", away since %Y-%m-%d %H:%M:%S", &tm);
+	if (owner && *owner->address)
+		snprintf(address, sizeof(address), " (%s)", owner->address);
+	terminal_say(STYLE_PLAIN, 0, "On %.200s%s%s:",
+		     owner && *owner->name ? owner->name : "a collector that is not known", address,
+		     since);
+}
+
+/* A table of each collector: rows have no room for its name. */
+static void print_by_collector(const struct shared_list *l)
+{
+	const struct answer *columns = columns_of(l->list, l->count);
+	bool any = false;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const uint64_t owner = l->owners[i];
+		bool first = true;
+
+		for (size_t k = 0; k < i && first; k++)
+			first = l->owners[k] != owner;
+		if (!first)
+			continue;
+		if (any)
+			putchar('\n');
+		any = true;
+		print_owner(owner_of(l, i));
+		table_head(columns, STYLE_PLAIN);
+		for (size_t k = i; k < l->count; k++)
+			if (l->owners[k] == owner)
+				print_row(columns, &l->list[k]);
+	}
+	explain_mark(l->list, l->count);
+}
+
+static void shared_list_print(const struct shared_list *l, const char *select)
+{
+	char streams[FORMAT_COUNTED];
+
+	print_by_collector(l);
+	if (l->waiting && l->count)
+		putchar('\n');
+	if (l->waiting)
+		terminal_say(
+			STYLE_PLAIN, 0,
+			"No sums have come yet of %s: those of a minute arrive when it is "
+			"complete.",
+			format_counted(streams, l->waiting, l->count ? "more stream" : "stream"));
+	else if (!l->count)
+		terminal_say(STYLE_PLAIN, 0, "%s",
+			     select ? "No stream matches --select."
+				    : "Nothing has been sent here yet. 'collector gather --store' "
+				      "and 'collector share' do that.");
+}
+
 static int list_shared(struct command_call *call)
 {
 	const struct list_options *o = call->options;
-	struct clickhouse *client = NULL;
-	struct stream_summary *list = NULL;
+	cleanup(shared_list_done) struct shared_list l = {0};
 	struct err_text err = {0};
-	size_t count = 0;
-	int status = EXIT_DONE, r = shared_open(o->store, NULL, &client, &err);
+	int r = shared_list_read(&l, o, &err);
 
-	if (!r)
-		r = shared_streams(client, o->common.select, &list, &count, &err);
-	clickhouse_close(client);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
 	if (o->common.json)
-		status = list_print_json(call->command, list, count);
-	else
-		list_print_text(list, count, o->common.select);
-	store_list_free(list, count);
-	return status;
+		return shared_list_json(call->command, &l);
+	shared_list_print(&l, o->common.select);
+	return EXIT_DONE;
 }
+
+/* ---- those of a folder ---- */
 
 static int list_streams(struct command_call *call, struct store *store)
 {
@@ -333,7 +483,8 @@ const struct command command_list = {
 		"Lists the recordings that lie in this folder as files (*.heapcast), and the\n"
 		"streams in the data folder, the oldest first. With --data, only what that folder\n"
 		"has. --json has the streams only, as /data over HTTP does. Where streams are of\n"
-		"several hosts, HOST stands in the place of PID and EVENTS.\n\n"
+		"several hosts, HOST stands in the place of PID and EVENTS. With --store, there\n"
+		"is a table of each collector, and since when it has been away.\n\n"
 		"PEAK RSS is the most resident memory, as the kernel told it last. END of a\n"
 		"file: how the program ended, or recording (an agent of this host still writes\n"
 		"it), broken off (no end, and nobody writes it), imported.\n\n"
