@@ -375,6 +375,14 @@ static int command_parse(const struct option_target *target, int argc, char **ar
 	return r < 0 ? r : first;
 }
 
+static const char *option_text(const struct option_target *target, int index)
+{
+	const char *const *at = (const void *)((const char *)target->options +
+					       options_at(target->set, (size_t)index)->offset);
+
+	return *at;
+}
+
 static int command_run(const struct command *command, const struct option_target *target, int argc,
 		       char **argv)
 {
@@ -414,9 +422,26 @@ static int command_run(const struct command *command, const struct option_target
 			common->select = NULL; /* HEAPCAST_SELECT= means "not set" */
 		index = options_find(target->set, "store", strlen("store"));
 		common->store_typed = index >= 0 && target->sources->of[index] == OPTION_ARGUMENT;
+		if (common->store_typed && !*option_text(target, index))
+			return command_usage_error(
+				command, "--store is empty: it takes clickhouse://HOST/DATABASE");
 	}
 	return command->run(
 		&(struct command_call){command, target->options, argv + first, argc - first});
+}
+
+const char *command_store(const struct common_options *options, const char *store)
+{
+	return store && *store && (options->store_typed || !options->data_only) ? store : NULL;
+}
+
+int command_store_check(const struct command *command, const struct common_options *options)
+{
+	return options->store_typed && options->data_only
+		       ? command_usage_error(command,
+					     "--store and --data: ask either the data base that "
+					     "collectors share, or a folder")
+		       : EXIT_DONE;
 }
 
 int command_main(const struct command *command, int argc, char **argv)

@@ -89,6 +89,12 @@ struct common_options {
 		    "the data base that collectors share: clickhouse://[USER@]HOST/DATABASE, and " \
 		    "more in docs/shared-store.md")
 
+/* For questions that either a folder or that data base answers: returns the URL, or NULL if the
+ * folder is asked. What a variable says gives way to a folder that was typed. */
+const char *command_store(const struct common_options *options, const char *store);
+/* Ends such a question if both were typed. Returns EXIT_DONE or EXIT_USAGE. */
+int command_store_check(const struct command *command, const struct common_options *options);
+
 #define STORE_KEEP_OPTION(type, field)                                                             \
 	OPTION_TIME(                                                                               \
 		type, field, "store-keep", "TIME",                                                 \

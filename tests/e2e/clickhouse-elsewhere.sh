@@ -108,6 +108,26 @@ clickhouse_sql 1 "TRUNCATE TABLE empty.streams_local"
 "$COLLECTOR" list --store "${store%/*}/empty" >"$T/list"
 assert_contains "nothing" "$T/list" "Nothing has been sent here yet."
 
+echo "== what makes no sense is not taken in silence"
+wrong_use() { # TEXT COMMAND...
+	assert_status 2 "${@:2}" 2>"$T/error"
+	assert_contains "${*:2}" "$T/error" "$1"
+}
+for command in list fleet "fleet --top function" "snapshot list"; do
+	# shellcheck disable=SC2086
+	wrong_use "--store and --data: ask either" "$COLLECTOR" $command --store "$store" --data "$T/all"
+	# shellcheck disable=SC2086
+	HEAPCAST_STORE=clickhouse://127.0.0.1:1/none "$COLLECTOR" $command --data "$T/all" >"$T/taken" || fail "$command: a folder counts more than a variable"
+done
+for command in list fleet "snapshot list" "share --data $T/all" "gather --data $T/all" "serve --data $T/all"; do
+	# shellcheck disable=SC2086
+	wrong_use "--store is empty" "$COLLECTOR" $command --store ""
+done
+wrong_use "--page-address is about the data base" "$COLLECTOR" gather --data "$T/all" --page-address https://desk1
+wrong_use "--store-keep is about the data base" "$COLLECTOR" gather --data "$T/all" --store-keep 30d
+HEAPCAST_STORE="" wrong_use "--store names the data base" "$COLLECTOR" share --data "$T/all"
+HEAPCAST_STORE="" "$COLLECTOR" list --data "$T/all" >"$T/taken"
+
 echo "== removed where it was"
 id=$("$COLLECTOR" list --data "$T/all" --json | jq -r '.streams[1].id') # one that is not open there
 rm -r "$T/all/streams/$id"

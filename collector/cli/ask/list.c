@@ -250,12 +250,6 @@ struct list_options {
 	const char *store;
 };
 
-/* What a variable says gives way to a folder that was typed. */
-static bool wants_shared(const struct list_options *o)
-{
-	return o->store && *o->store && (o->common.store_typed || !o->common.data_only);
-}
-
 /* ---- the streams of all collectors that share a data base ---- */
 
 struct shared_list {
@@ -438,7 +432,9 @@ static int list_run(struct command_call *call)
 	struct err_text err = {0};
 	int status = EXIT_DONE, r;
 
-	if (wants_shared(call->options))
+	if (command_store_check(call->command, options))
+		return EXIT_USAGE;
+	if (command_store(options, ((const struct list_options *)call->options)->store))
 		return list_shared(call);
 	r = store_open(options->data, STORE_READ, &store, &err);
 	if (!options->json && !options->select &&

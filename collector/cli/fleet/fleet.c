@@ -365,8 +365,10 @@ static int fleet_run(struct command_call *call)
 	const struct fleet_options *o = call->options;
 	cleanup(fleet_report_done) struct fleet_report report = {0};
 	struct err_text err = {0};
-	int r, status = fleet_check(call);
+	int r, status = command_store_check(call->command, &o->common);
 
+	if (!status)
+		status = fleet_check(call);
 	if (status)
 		return status;
 	if (o->top)

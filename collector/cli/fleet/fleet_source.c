@@ -104,8 +104,6 @@ int fleet_source_ask(const struct fleet_options *o, fleet_asker *ask, void *ret,
 
 	if (r < 0)
 		return r;
-	/* What a variable says gives way to a folder that was typed. */
-	return o->store && *o->store && (o->common.store_typed || !o->common.data_only)
-		       ? ask_shared(o, ask, rules, ret, err)
-		       : ask_recordings(o, ask, rules, ret, err);
+	return command_store(&o->common, o->store) ? ask_shared(o, ask, rules, ret, err)
+						   : ask_recordings(o, ask, rules, ret, err);
 }

@@ -132,7 +132,7 @@ static int share_run(struct command_call *call)
 	int r, status = EXIT_DONE;
 	bool began = false;
 
-	if (!o->store)
+	if (!o->store || !*o->store)
 		return command_usage_error(
 			call->command, "--store names the data base: clickhouse://HOST/DATABASE");
 	if (o->keep_ns % DAY_NS)

@@ -245,16 +245,12 @@ static int take(struct command_call *call)
 
 /* ---- list ---- */
 
-/* Returns the URL of the shared store, or NULL: the folder is asked. A folder on the command line
- * counts more than what a variable says. */
+/* Returns the URL of the shared store, or NULL: the folder is asked. */
 static const char *store_of(const struct command_call *call)
 {
 	const struct snapshot_options *o = call->options;
-	const struct common_options *common = &o->question.common;
 
-	if (!o->store || !*o->store || (common->data_only && !common->store_typed))
-		return NULL;
-	return o->store;
+	return command_store(&o->question.common, o->store);
 }
 
 static int snapshot_list(struct command_call *call)
@@ -454,6 +450,8 @@ static int snapshot_run(struct command_call *call)
 				"--store goes with list, show and diff: %s works "
 				"in the collector's own folder",
 				actions[i].name);
+		if (command_store_check(call->command, common))
+			return EXIT_USAGE;
 		return actions[i].run(call);
 	}
 	return command_usage_error(call->command,

@@ -23,7 +23,6 @@
 #include "collector/cli/run/gather_share.h"
 #include "collector/cli/run/key_options.h"
 #include "collector/http/server/http.h"
-#include "collector/share/collectors.h"
 #include "collector/ingest/ingest.h"
 #include "collector/recording/stream_id.h"
 #include "base/ban.h"
@@ -35,8 +34,7 @@
 /* Below this memory limit nothing could be derived. */
 #define MEMORY_LEAST  (4u << 20)
 #define IMPORT_MEMORY (512u << 20) /* minimum for a file that is dropped on the page */
-#define DAY_NS	      86400000000000u
-#define AS_MANY	      UINT64_MAX /* agents: as many as there is room for */
+#define AS_MANY	      UINT64_MAX   /* agents: as many as there is room for */
 
 struct gather_options {
 	struct common_options common;
@@ -424,6 +422,16 @@ static int gather_serve(const struct gather_options *options, struct http **ret_
 	return r;
 }
 
+static struct gather_share_options share_options(const struct gather_options *options,
+						 const char *address)
+{
+	return (struct gather_share_options){.url = options->store,
+					     .data = options->common.data,
+					     .address = address,
+					     .keep_ns = options->store_keep_ns,
+					     .quiet = options->quiet};
+}
+
 /* --store: a separate thread sends sums. */
 static int start_share(const struct gather_options *options, uint16_t http_port,
 		       struct gather_share *share, struct err_text *err)
@@ -432,16 +440,10 @@ static int start_share(const struct gather_options *options, uint16_t http_port,
 	int r = http_port && !options->page_address
 			? http_place_address(&place, http_port, &address)
 			: 0;
+	struct gather_share_options wanted =
+		share_options(options, address ? address : options->page_address);
 
-	return r ? r
-		 : gather_share_start(share,
-				      &(struct gather_share_options){
-					      .url = options->store,
-					      .data = options->common.data,
-					      .address = address ? address : options->page_address,
-					      .keep_ns = options->store_keep_ns,
-					      .quiet = options->quiet},
-				      err);
+	return r ? r : gather_share_start(share, &wanted, err);
 }
 
 static bool is_wrong_use(int r)
@@ -461,6 +463,7 @@ static void give_memory_back(void)
 static int gather_run(struct command_call *call)
 {
 	const struct gather_options *options = call->options;
+	struct gather_share_options shared = share_options(options, options->page_address);
 	struct gather_share share = {0};
 	struct gather g = {.options = options,
 			   .terminal = isatty(STDERR_FILENO) && !options->quiet,
@@ -478,10 +481,8 @@ static int gather_run(struct command_call *call)
 		return command_usage_error(call->command,
 					   "--memory-limit takes 4M at least: one stream at a time "
 					   "is derived whatever it says");
-	if (options->store_keep_ns % DAY_NS)
-		return command_usage_error(call->command, "--store-keep takes whole days: 30d");
-	if (options->page_address && !collector_address_is_valid(options->page_address))
-		return command_usage_error(call->command, PAGE_ADDRESS_WRONG);
+	if (gather_share_check(call->command, &shared))
+		return EXIT_USAGE;
 	if (!options->agents_max)
 		return command_usage_error(call->command, "--agents-max takes 1 at least");
 	r = check_http(options, &err);

@@ -11,8 +11,10 @@
 #include "base/cli/program.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/cli/command.h"
 #include "collector/clickhouse/url.h"
 #include "collector/query/minutes.h"
+#include "collector/share/collectors.h"
 #include "collector/share/shared_open.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
@@ -25,6 +27,12 @@
  * rest, if the data base is quick enough. */
 #define LAST_SECONDS 10
 #define DAY_NS	     86400000000000u
+
+/* HEAPCAST_STORE= means "not set". */
+static bool is_wanted(const struct gather_share_options *o)
+{
+	return o->url && *o->url;
+}
 
 static const char *plural(uint64_t count)
 {
@@ -223,13 +231,27 @@ static void init_wake(struct gather_share *g)
 	pthread_condattr_destroy(&monotonic);
 }
 
+int gather_share_check(const struct command *command, const struct gather_share_options *o)
+{
+	if (!is_wanted(o) && (o->keep_ns || o->address))
+		return command_usage_error(
+			command,
+			"%s is about the data base that collectors share: it goes with --store",
+			o->address ? "--page-address" : "--store-keep");
+	if (o->keep_ns % DAY_NS)
+		return command_usage_error(command, "--store-keep takes whole days: 30d");
+	if (o->address && !collector_address_is_valid(o->address))
+		return command_usage_error(command, PAGE_ADDRESS_WRONG);
+	return EXIT_DONE;
+}
+
 int gather_share_start(struct gather_share *g, const struct gather_share_options *options,
 		       struct err_text *err)
 {
 	int r;
 
 	*g = (struct gather_share){.quiet = options->quiet};
-	if (!options->url)
+	if (!is_wanted(options))
 		return 0;
 	r = open_share(g, options, err);
 	if (r < 0) {

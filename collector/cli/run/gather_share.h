@@ -28,13 +28,17 @@ struct gather_share {
 };
 
 struct gather_share_options {
-	const char *url;     /* NULL: nothing is sent */
+	const char *url;     /* NULL or "": nothing is sent */
 	const char *data;    /* the store's folder */
 	const char *address; /* of our page, as others reach it; NULL: none */
 	uint64_t keep_ns;    /* older days are dropped from the data base; 0: none is */
 	bool quiet;
 };
 
+struct command;
+
+/* Ends wrong use: returns EXIT_DONE or EXIT_USAGE. */
+int gather_share_check(const struct command *command, const struct gather_share_options *options);
 /* Starts the thread. Whether the data base can be reached is seen later. Returns 0, or a negative
  * errno with a sentence: the URL is wrong, or libcurl is missing. */
 int gather_share_start(struct gather_share *share, const struct gather_share_options *options,

@@ -120,7 +120,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 		.tls_key = place->tls_key,
 		.allow_hosts = place->allow_hosts,
 		.source_folders = serve_sources(call, place),
-		.store = o->store,
+		.store = o->store && *o->store ? o->store : NULL, /* HEAPCAST_STORE= */
 		.data = access(o->common.data, F_OK) == 0 ? o->common.data : NULL,
 		.files = (const char *const *)call->arguments,
 		.symbol_folders = symbols->folders,
@@ -134,7 +134,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 	struct http *http = NULL;
 	int r;
 
-	if (!options.data && !call->argument_count && !o->store)
+	if (!options.data && !call->argument_count && !options.store)
 		return command_usage_error(
 			call->command,
 			"there is no folder %s and no FILE was given: --data DIR names the folder "
