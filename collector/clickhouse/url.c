@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -215,6 +216,16 @@ static int url_options(const char *text, struct clickhouse_url *url, struct err_
 	}
 }
 
+/* Those of ClickHouse itself: our tables would stand among its own. */
+static int url_database(struct clickhouse_url *url, struct err_text *err)
+{
+	if (strcmp(url->database, "system") && strcasecmp(url->database, "information_schema"))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "the database %s is ClickHouse's own; name another, which need not exist",
+		       url->database);
+}
+
 static int url_parts(const char *text, struct clickhouse_url *url, struct err_text *err)
 {
 	size_t authority = strcspn(text, "/?#");
@@ -237,6 +248,8 @@ static int url_parts(const char *text, struct clickhouse_url *url, struct err_te
 	query = strchr(path, '?');
 	r = url_name(path, query ? (size_t)(query - path) : strlen(path), "the database's name",
 		     LETTERS DIGITS "_", url->database, sizeof(url->database), err);
+	if (!r)
+		r = url_database(url, err);
 	return r < 0 || !query ? r : url_options(query + 1, url, err);
 }
 

@@ -87,6 +87,10 @@ static void test_options(void **state)
 static void test_refused(void **state)
 {
 	(void)state;
+	refused("clickhouse://h/system", "the database system is ClickHouse's own");
+	refused("clickhouse://h/INFORMATION_SCHEMA?cluster=c", "ClickHouse's own");
+	refused("clickhouse://h/information_schema", "ClickHouse's own");
+	assert_int_equal(parse("clickhouse://h/system_1"), 0);
 	refused("http://h/d", "no URL of ClickHouse");
 	refused("clickhouse:/h/d", "no URL of ClickHouse");
 	refused("clickhouse://h", "database is missing");
