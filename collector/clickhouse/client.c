@@ -386,8 +386,8 @@ static int request_refused(const struct request *r, long status, struct err_text
 		return err_set(err, failure_of_code(code), "ClickHouse at %s: %s (code %d)%s", host,
 			       text, code, failure_advice(code));
 	return err_set(err, failure_of_status(status),
-		       "ClickHouse at %s answers with HTTP status %ld%s%s", host, status,
-		       *text ? ": " : "", text);
+		       "ClickHouse at %s answers with HTTP status %ld%s%s%s", host, status,
+		       *text ? ": " : "", text, failure_status_advice(status));
 }
 
 static int request_judge(const struct request *r, CURLcode result, size_t before,

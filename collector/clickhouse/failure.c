@@ -66,6 +66,11 @@ const char *failure_advice(int code)
 	return "";
 }
 
+const char *failure_status_advice(long status)
+{
+	return failure_of_status(status) == -EACCES ? PASSWORD : "";
+}
+
 int failure_of_code(int code)
 {
 	for (size_t i = 0; i < sizeof(failure_codes) / sizeof(*failure_codes); i++)

@@ -35,6 +35,8 @@ int failure_of_code(int code);
 /* What a person can do about a code, as the rest of a sentence: "; is ..."; "": nothing is known.
  */
 const char *failure_advice(int code);
+/* The same about an HTTP status without an exception. */
+const char *failure_status_advice(long status);
 /* Which of them an HTTP status without an exception is: a proxy between may have answered. */
 int failure_of_status(long status);
 /* Copies the first line of what a server sent, cut and safe to show. */

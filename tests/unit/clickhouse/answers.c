@@ -203,6 +203,8 @@ static void test_kinds(void **state)
 	assert_string_equal(failure_advice(252), "");
 	assert_string_equal(failure_advice(62), "");
 	assert_int_equal(failure_of_status(403), -EACCES);
+	assert_non_null(strstr(failure_status_advice(401), "HEAPCAST_CLICKHOUSE_PASSWORD"));
+	assert_string_equal(failure_status_advice(404), "");
 	assert_int_equal(failure_of_status(404), -EREMOTEIO);
 	assert_int_equal(failure_of_status(429), -EAGAIN);
 	assert_int_equal(failure_of_status(500), -ETIMEDOUT);
