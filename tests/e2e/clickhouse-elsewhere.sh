@@ -70,6 +70,12 @@ assert_contains "away" "$T/asked" "503" "the recording is on desk1, away since $
 collector_row "" 0
 asks "data/$id/report" >"$T/asked"
 assert_contains "no address" "$T/asked" "404" "the recording is on desk1" "--page-address"
+# An address that leads back to who is asked.
+for address in $ASKED "http://LOCALHOST:18462"; do
+	collector_row "$address" 0
+	curl -sS -L --max-redirs 5 -w ' %{http_code}' "${address,,}/data/$id/report" >"$T/asked"
+	assert_contains "a circle" "$T/asked" " 404" "the recording is on desk1, and the address of that one's page, $address, leads here"
+done
 # What stands in the data base may be anybody's: such an address is none.
 for address in 'javascript:alert(1)' 'https://a b' 'https://desk1/"><script>' 'https://desk1\r\nset-cookie: a=b' 'https://' 'https://user@desk1'; do
 	collector_row "$address" 0

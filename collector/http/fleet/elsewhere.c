@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <uv.h>
 
@@ -138,12 +139,31 @@ static int take_ours(struct exchange *x, const struct shared_place *place)
 	return r == -ENOENT ? say_gone(x, place) : r < 0 ? err_set(&x->err, r, "%s", err.text) : r;
 }
 
+/* Whoever follows such an address comes back, again and again. */
+static bool leads_here(const struct exchange *x, const struct shared_place *place)
+{
+	const char *host = strstr(place->address, "://");
+
+	return host && *x->host && !strcasecmp(host + strlen("://"), x->host);
+}
+
+static int say_circle(struct exchange *x, const struct shared_place *place)
+{
+	return err_set(&x->err, -ENOENT,
+		       "the %s is on %s, and the address of that one's page, %s, leads here: its "
+		       "--page-address is wrong",
+		       what(x), *place->name ? place->name : "a collector that is not known",
+		       place->address);
+}
+
 static int say_place(struct exchange *x, const struct shared_place *place)
 {
 	if (is_ours(x, place))
 		return take_ours(x, place);
 	if (place->away_since_ns)
 		return say_away(x, place);
+	if (leads_here(x, place))
+		return say_circle(x, place);
 	if (*place->address)
 		return send_there(x, place);
 	return err_set(&x->err, -ENOENT,

@@ -33,6 +33,7 @@ struct exchange {
 	struct request request;
 	struct route route; /* the route that the path names; its path is NULL if there is none */
 	char id[256];	    /* ID of /data/ID/..., else "" */
+	char host[256];	    /* where the client has asked: the header Host; "": none, or too long */
 	const char *rest;   /* what follows the route's path ("flame.svg" of export/flamegraph, the
 			       number of backtrace/7), or "" */
 	/* The answer. Steps write it; the loop reads it between steps. */

@@ -265,6 +265,7 @@ static int server_read_request(struct server *server, struct lws *wsi, struct ex
 
 	if (asker)
 		arrival.claim.from = asker->who.from;
+	header(wsi, WSI_TOKEN_HOST, x->host, sizeof(x->host));
 	header(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, x->known_etag, sizeof(x->known_etag));
 	header(wsi, WSI_TOKEN_HTTP_ACCEPT_ENCODING, codings, sizeof(codings));
 	header(wsi, WSI_TOKEN_HTTP_USER_AGENT, agent, sizeof(agent));
