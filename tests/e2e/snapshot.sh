@@ -215,6 +215,14 @@ has "$T/answer" 'a["name"] == "by-rest" and len(a["processes"]) == 6 and len(a["
 post 409 '{"name":"by-rest"}'
 post 400 '{"name":"../x"}'
 post 400 '{"timeout":61}'
+post 400 '{"late":3601}'
+# Boards that are away are waited for, as with --late.
+kill -STOP "${served[3]}"
+(sleep 2; kill -CONT "${served[3]}") &
+post 200 '{"name":"late-by-rest","timeout":1,"late":25}'
+has "$T/answer" 'len(a["processes"]) == 6 and a["missing"] == []'
+has "$T/answer" "sorted(p['pid'] for p in a['processes'] if p['late']) == sorted([${program[a3]}, ${program[b3]}])"
+snapshot remove late-by-rest
 post 400 '{"speed":1}'
 post 400 '{"streams":"ffffffff"}'
 post 403 '{}' -H 'Origin: http://example.org'

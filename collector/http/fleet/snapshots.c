@@ -26,6 +26,8 @@
 
 #define TIMEOUT_SECONDS 10
 #define TIMEOUT_MAX	60
+#define LATE_MAX	3600
+#define LATE_AGAIN_MS	200 /* who waits for late boards is in no hurry */
 #define STREAMS_BYTES	4096
 
 DEFINE_CLEANUP(store_close, struct store *)
@@ -34,7 +36,7 @@ DEFINE_CLEANUP(clickhouse_close, struct clickhouse *)
 struct asked_snapshot {
 	struct snapshot_request request;
 	struct snapshot_taking *taking;
-	uint64_t seconds;
+	uint64_t seconds, late;
 	char *streams; /* members of the body */
 	const char *stream[STREAMS_BYTES / 2];
 };
@@ -45,6 +47,9 @@ static const struct route_parameter take_snapshot_body[] = {
 		  .most = SNAPSHOT_NAME_MAX + 1),
 	PARAMETER(struct asked_snapshot, "timeout", PARAMETER_NUMBER, seconds, "integer",
 		  "seconds that an agent may take to answer; default 10, at most 60"),
+	PARAMETER(struct asked_snapshot, "late", PARAMETER_NUMBER, late, "integer",
+		  "seconds to wait for boards that are away: they join when they are back and "
+		  "their data has come; default 0, at most 3600"),
 	PARAMETER(struct asked_snapshot, "streams", PARAMETER_TEXT, streams, "string",
 		  "ids of the streams, with blanks between; default all live streams",
 		  .most = STREAMS_BYTES - 1),
@@ -80,6 +85,11 @@ static int snapshots_read_request(struct exchange *x, struct asked_snapshot *a)
 		snprintf(x->parameter, sizeof(x->parameter), "timeout");
 		return err_set(&x->err, -EINVAL, "timeout takes seconds, %u at most", TIMEOUT_MAX);
 	}
+	if (a->late > LATE_MAX) {
+		snprintf(x->parameter, sizeof(x->parameter), "late");
+		return err_set(&x->err, -EINVAL, "late takes seconds, %u at most", LATE_MAX);
+	}
+	a->request.late_ns = a->late * 1000000000u;
 	a->request.data = sources_data(x->sources);
 	a->request.timeout_ns = a->seconds * 1000000000u;
 	split_streams(a);
@@ -119,6 +129,8 @@ static int take_snapshot_ask(struct asking *a)
 		r = x->cancelled ? -ECANCELED : snapshot_take_step(asked->taking, &x->err);
 	if (r == -ENODATA)
 		x->status = 409;
+	if (r == -EAGAIN && asked->late)
+		x->again_ms = LATE_AGAIN_MS;
 	return r < 0 ? r : 0;
 }
 
