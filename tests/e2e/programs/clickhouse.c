@@ -10,8 +10,8 @@
  *	ask STATEMENT			the same to the first server that can be reached
  *	pause STATEMENT STATEMENT	two on one connection, a line of standard input between
  *
- * PATIENCE_MS in the environment: how long a call waits. STREAM is 32 hexadecimal digits. Prints the
- * kind of an error, and its sentence. Exit status 1 then.
+ * PATIENCE_MS in the environment: how long a call waits. STREAM is 32 hexadecimal digits. Prints
+ * the kind of an error, and its sentence. Exit status 1 then.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -142,7 +142,9 @@ static int prepare(bool next)
 		r = 0;
 	memcpy(steps, schema_steps, schema_step_count * sizeof(*steps));
 	steps[schema_step_count] = (struct schema_step){
-		.version = schema_steps[schema_step_count - 1].version + 1, .table = "sums", .add = "moved UInt64"};
+		.version = schema_steps[schema_step_count - 1].version + 1,
+		.table = "sums",
+		.add = "moved UInt64"};
 	for (size_t i = 0; next && !r && i < clickhouse_servers(client); i++)
 		r = schema_apply(client, i, steps, schema_step_count + 1, &err);
 	if (!r)

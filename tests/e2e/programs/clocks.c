@@ -1,15 +1,17 @@
 /*
- * Preloaded into an agent: its wall clock is set an hour forward and back again every 110 ms, and after 600 ms the machine has
- * slept for 90 s: CLOCK_BOOTTIME says so. What no such thing touches, CLOCK_MONOTONIC and the processor's counter, is
- * real. (A machine that others work on can't have its clock set; a real one steps in no other way.)
+ * Preloaded into an agent: its wall clock is set an hour forward and back again every 110 ms, and
+ * after 600 ms the machine has slept for 90 s: CLOCK_BOOTTIME says so. What no such thing touches,
+ * CLOCK_MONOTONIC and the processor's counter, is real. (A machine that others work on can't have
+ * its clock set; a real one steps in no other way.)
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "wall_clock.h"
 
 #define STEP_NS	 110000000 /* batches come every 250 to 300 ms: not in step with these */
 #define SLEEP_AT 600000000
@@ -40,24 +42,4 @@ int clock_gettime(clockid_t id, struct timespec *t)
 	else if (since > SLEEP_AT)
 		t->tv_sec += SLEPT_S;
 	return 0;
-}
-
-int gettimeofday(struct timeval *restrict value, void *restrict zone)
-{
-	struct timespec t;
-	int r = clock_gettime(CLOCK_REALTIME, &t);
-
-	(void)zone;
-	*value = (struct timeval){.tv_sec = t.tv_sec, .tv_usec = t.tv_nsec / 1000};
-	return r;
-}
-
-time_t time(time_t *to)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	if (to)
-		*to = t.tv_sec;
-	return t.tv_sec;
 }

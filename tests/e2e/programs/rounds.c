@@ -2,8 +2,8 @@
  * rounds PAIRS EVERY_MS WINDOW_MS FILE: makes a round of PAIRS allocations and frees, of 20
  * backtraces, every EVERY_MS, and measures it. Ends once there is such a FILE. After each window it
  * prints a line: when it ended (in seconds since the epoch), the median of its rounds' CPU time and
- * of their duration, and the longest duration, in nanoseconds. A block of each round stays, the last
- * 500 of them.
+ * of their duration, and the longest duration, in nanoseconds. A block of each round stays, the
+ * last 500 of them.
  */
 #include <stdint.h>
 #include <stdio.h>

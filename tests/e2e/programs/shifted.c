@@ -1,13 +1,14 @@
 /*
- * Preloaded into a collector: its wall clock is ahead by SHIFTED_S seconds (less than 0: behind), from
- * the start. Its coarse monotonic clock, by which it measures minutes, runs SHIFTED_SPEED times as
- * fast.
+ * Preloaded into a collector: its wall clock is ahead by SHIFTED_S seconds (less than 0: behind),
+ * from the start. Its coarse monotonic clock, by which it measures minutes, runs SHIFTED_SPEED
+ * times as fast.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "wall_clock.h"
 
 static time_t shift_s, speed = 1;
 
@@ -29,24 +30,4 @@ int clock_gettime(clockid_t id, struct timespec *t)
 	if (!r && id == CLOCK_MONOTONIC_COARSE && speed > 1)
 		t->tv_sec = t->tv_sec * speed + t->tv_nsec * speed / 1000000000;
 	return r;
-}
-
-int gettimeofday(struct timeval *restrict value, void *restrict zone)
-{
-	struct timespec t;
-	int r = clock_gettime(CLOCK_REALTIME, &t);
-
-	(void)zone;
-	*value = (struct timeval){.tv_sec = t.tv_sec, .tv_usec = t.tv_nsec / 1000};
-	return r;
-}
-
-time_t time(time_t *to)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	if (to)
-		*to = t.tv_sec;
-	return t.tv_sec;
 }
