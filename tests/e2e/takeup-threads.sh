@@ -1,6 +1,7 @@
 #!/bin/bash
 # The daemon is killed again and again beside programs whose threads come and go by the thousand, and while allocations
-# are sampled. Every thread is counted once, whoever saw its end.
+# are sampled. Every thread is counted once, whoever saw its end. And beside a program whose stacks have numbers
+# (proto/ring.h, RING_SAVE), which the next agent does not know.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 need_takeup
@@ -36,3 +37,9 @@ killed_beside() {
 
 killed_beside "short_threads 10000000" --policy block
 killed_beside "steady 3" --policy block --mode sample=16K
+killed_beside "unlike 1000000000 15 2" --policy block
+# Way W allocates own(16 * (W + 1)) bytes W frames deeper than way 0, whichever agent was there.
+ask sql "SELECT (size - 7) / 16 AS ways, min(depth) - (size - 7) / 16, max(depth) - (size - 7) / 16, count(*) FROM allocations
+	WHERE size % 16 = 7 AND stack > 0 AND size < 256 GROUP BY ways" --csv >"$T/depths.csv"
+assert_eq "ways" 15 "$(sed 1d "$T/depths.csv" | wc -l)"
+assert_eq "depths" 1 "$(sed 1d "$T/depths.csv" | awk -F, '{ print $2; print $3 }' | sort -u | wc -l)"
