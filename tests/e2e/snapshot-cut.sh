@@ -31,7 +31,8 @@ has "$T/cut.json" "len(a['processes']) == 1 and [p['pid'] for p in a['missing']]
 has "$T/cut.json" '"not answered" in a["missing"][0]["why"] and a["missing"][0]["last_wall_ns"] > 1e18'
 wait_for 60 "the link to be given up" grep -q "left; it goes on" "$T/far.log"
 assert_status 1 snapshot take gone >"$T/gone.txt"
-assert_contains "what take says" "$T/gone.txt" "Missing: e2e-fleet (pid $lost)" "not connected" "last heard of at 20"
+tr -s '\n ' ' ' <"$T/gone.txt" >"$T/gone.line" # its lines are broken at 80 columns
+assert_contains "what take says" "$T/gone.line" "Missing: e2e-fleet (pid $lost)" "not connected" "last heard of at 20"
 net_join away
 wait_for 60 "the board to be back" eval 'grep -q "\"done\":2" <("$COLLECTOR" ctl --data "$T/far" --all mark back --json)'
 assert_status 0 snapshot take again --json >"$T/again.json"
