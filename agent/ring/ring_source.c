@@ -79,6 +79,7 @@ void ring_lane_begin(struct ring_source *s, uint32_t index)
 		.restarts = true,
 		.last_stamp = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED),
 		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
+		.claimed = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED),
 		.restart_awaited = s->incarnation > 1 && incarnation != s->incarnation,
 	};
 	s->active[s->active_count++] = index;

@@ -52,6 +52,7 @@ struct ring_lane {
 	struct ring_losses announced;
 	struct ring_losses gapped; /* put into runs as gaps */
 	uint64_t first;		   /* events of this thread in slices before this one */
+	uint64_t claimed;	   /* stamp */
 	/* Events of this thread that sampling skipped in slices before this one. Only for lanes
 	 * that were taken over. */
 	uint64_t earlier_not_sampled;

@@ -44,6 +44,28 @@ static void account_number(struct ring_account *a, uint32_t number)
 		a->threads = number;
 }
 
+/* Tells whether a thread claimed the lane after this slice of its own. While it is sampled, it may
+ * have recorded nothing between the two. */
+static bool lane_is_later(const struct ring_lane *lane, uint64_t first, uint64_t claimed)
+{
+	return lane->first != first ? lane->first > first : lane->claimed > claimed;
+}
+
+/* Returns how many events of the lane's thread were skipped in slices before this one, as far as
+ * the thread's counts know. They have what was skipped in later slices, too. */
+static uint64_t skipped_earlier(const struct ring_source *s, uint32_t index,
+				const struct thread *thread)
+{
+	const struct ring_lane *l = &s->lane[index];
+	uint64_t since = l->counted_not_sampled;
+
+	for (uint32_t i = 0; thread->lanes > 1 && i < s->active_count; i++)
+		if (ring_thread(s, s->active[i]) == thread &&
+		    lane_is_later(&s->lane[s->active[i]], l->first, l->claimed))
+			since += s->lane[s->active[i]].counted_not_sampled;
+	return ring_grown(thread->counts.not_sampled, since);
+}
+
 void ring_account_lane(const struct ring_source *s, uint32_t index)
 {
 	struct ring_slice *slice = &s->ring->slices[index];
@@ -56,9 +78,7 @@ void ring_account_lane(const struct ring_source *s, uint32_t index)
 	ring_takeup_store(&slice->thread_delivered,
 			  thread->counts.delivered + thread->counts.culled + thread->held);
 	ring_takeup_store(&slice->thread_lost, thread->counts.lost);
-	ring_takeup_store(
-		&slice->thread_not_sampled,
-		ring_grown(thread->counts.not_sampled, s->lane[index].counted_not_sampled));
+	ring_takeup_store(&slice->thread_not_sampled, skipped_earlier(s, index, thread));
 	__atomic_store_n(&slice->thread, thread->number, __ATOMIC_RELEASE);
 }
 
@@ -106,7 +126,7 @@ void ring_account_end(struct ring_source *s, uint32_t index)
 struct part {
 	uint32_t thread;
 	uint32_t tid;
-	uint64_t delivered, lost, not_sampled, first;
+	uint64_t delivered, lost, not_sampled, first, claimed;
 };
 
 static bool ring_takeup_is_taken(const struct ring_slice *slice)
@@ -125,6 +145,7 @@ static struct part ring_takeup_part_of(const struct ring_slice *slice)
 		.lost = __atomic_load_n(&slice->thread_lost, __ATOMIC_RELAXED),
 		.not_sampled = __atomic_load_n(&slice->thread_not_sampled, __ATOMIC_RELAXED),
 		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
+		.claimed = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED),
 	};
 }
 
@@ -255,7 +276,8 @@ static void count_earlier(const struct ring_source *s, const struct part *p,
 		const struct ring_lane *other = &s->lane[s->active[i]];
 		uint64_t not_sampled = ring_grown(other->earlier_not_sampled, p->not_sampled);
 
-		if (ring_thread(s, s->active[i]) != known || other->first <= p->first)
+		if (ring_thread(s, s->active[i]) != known ||
+		    !lane_is_later(other, p->first, p->claimed))
 			continue;
 		item->thread.produced -= other->first - p->first + not_sampled;
 		item->thread.not_sampled -= not_sampled;

@@ -1,65 +1,6 @@
 /* The source of a ring that another agent has left: what it inherits, what it refuses, and what it
  * says of the time between. */
-#include "tests/unit/streamer/ring_scene.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
-#define COUNT_MAX   (UINT64_C(1) << 56)
-#define THREADS_MAX (1u << 20)
-
-static const uint8_t mark[RING_MARK_SIZE];
-
-/* The agent is gone, and another one opens the ring. */
-static int adopt(struct ring_inheritance *in, const uint8_t *with_mark)
-{
-	char path[64];
-	int lock;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", scene.s.ring->fd);
-	lock = open(path, O_RDWR | O_CLOEXEC);
-	assert_true(lock >= 0);
-	ring_source_close(&scene.s);
-	return ring_source_adopt(&scene.s, lock, with_mark, in);
-}
-
-/* And goes on with it. */
-static struct ring_inheritance take_up(struct writer *w, unsigned count)
-{
-	struct ring_inheritance in;
-	ptrdiff_t index[8];
-
-	assert_in_range(count, 0, 8);
-	for (unsigned i = 0; i < count; i++)
-		index[i] = w[i].slice - scene.s.ring->slices;
-	assert_int_equal(adopt(&in, mark), 0);
-	for (unsigned i = 0; i < count; i++) {
-		w[i].slice = &scene.s.ring->slices[index[i]];
-		w[i].data = (uint64_t *)((uint8_t *)header() + w[i].slice->data_offset);
-	}
-	threads_clear(&scene.threads);
-	scene.threads.last_number = in.account.threads;
-	memset(scene.thread, 0, sizeof(scene.thread));
-	ring_source_begin(&scene.s);
-	return in;
-}
-
-/* What the stream has taken so far leaves the agent. */
-static void seal(void)
-{
-	const struct capture_account account = {
-		.watermark_ns = stream_of(BEGIN_NS - 20 * MS),
-		.stacks_cut = 2,
-		.allocations = 3,
-		.frees = 4,
-		.bytes = 5,
-		.lost = {.events = 60, .allocations = 7, .frees = 8, .bytes = 9},
-		.image = 10,
-	};
-
-	scene.s.source.ops->seal(&scene.s.source, &account);
-}
+#include "tests/unit/streamer/ring_takeup.h"
 
 static void restart(struct writer *w, uint64_t events, const struct ring_losses *lost, uint64_t ns)
 {
@@ -193,45 +134,6 @@ static void test_two_slices(void **state)
 		in = take_up(w, 3);
 		assert_int_equal(in.delivered, cases[i].delivered + 5);
 		assert_int_equal(in.lost, cases[i].lost);
-	}
-}
-
-/* What began before the oldest slice of a thread is in no counter of the program. Two slices of one
- * thread come one after the other, in any order. */
-static void test_earlier(void **state)
-{
-	(void)state;
-	for (unsigned later = 0; later < 2; later++) {
-		struct writer w[3];
-		uint64_t produced = 0, not_sampled = 0;
-
-		scene_close(NULL);
-		scene_open(NULL);
-		for (unsigned k = 0; k < 3; k++) {
-			w[k] = own(k, 7 + k / 2, k == later ? 30 : 12, BEGIN_NS);
-			w[k].slice->events = 100;
-			w[k].slice->thread = 1 + k / 2;
-			w[k].slice->thread_not_sampled = k == later ? 9 : 4;
-		}
-		w[2].slice->thread_delivered = 3;
-		w[2].slice->thread_lost = 2;
-		header()->account.threads = 2;
-		take_up(w, 3);
-		scene_fill(false); /* one in a run */
-		assert_int_equal(scene.count, 1);
-		scene_round(false);
-		assert_int_equal(scene.count, 2);
-		assert_ptr_equal(scene.thread[0], scene.thread[1]);
-		produced = scene.thread[0]->counts.produced;
-		not_sampled = scene.thread[0]->counts.not_sampled;
-		assert_int_equal(produced, 12 + 4);
-		assert_int_equal(not_sampled, 4);
-		assert_int_equal(scene.thread[2]->counts.produced, 12 + 4);
-		assert_int_equal(scene.thread[2]->counts.not_sampled, 4);
-		assert_int_equal(scene.thread[2]->counts.delivered, 3);
-		assert_int_equal(scene.thread[2]->counts.lost, 2);
-		scene_round(false);
-		assert_int_equal(scene.count, 0);
 	}
 }
 
@@ -568,13 +470,11 @@ static void test_unseen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCENE(test_account),	   SCENE(test_gone),
-		SCENE(test_two_slices),	   SCENE(test_earlier),
-		SCENE(test_changed),	   SCENE(test_limits),
-		SCENE(test_left),	   SCENE(test_not_ours),
-		SCENE(test_gap),	   SCENE(test_other_incarnation),
-		SCENE(test_reallocations), SCENE(test_no_restart),
-		SCENE(test_waits),	   SCENE(test_unseen),
+		SCENE(test_account),	   SCENE(test_gone),	   SCENE(test_two_slices),
+		SCENE(test_changed),	   SCENE(test_limits),	   SCENE(test_left),
+		SCENE(test_not_ours),	   SCENE(test_gap),	   SCENE(test_other_incarnation),
+		SCENE(test_reallocations), SCENE(test_no_restart), SCENE(test_waits),
+		SCENE(test_unseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
