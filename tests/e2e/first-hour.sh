@@ -56,7 +56,7 @@ stopper=$!
 kill $stopper
 pkill -KILL -f symbols-worker || true
 sort /etc/passwd | cmp - out
-assert_contains "heapcast run that finds no names in time" err "peak" "resident" "finding the call sites takes longer than a second" \
+assert_contains "heapcast run that finds no names in time" err "peak" "finding the call sites takes longer than a second" \
 	"next: heapcast report 'slow.heapcast'"
 
 # A program that has allocated so little that nothing is written yet when the answer is begun.

@@ -148,13 +148,13 @@ snapshot --timeout 1m take before --json >before.json || fail "a snapshot of all
 has before.json "len(a['processes']) == 2 * $count and a['missing'] == []"
 has before.json "len({p['build_id'] for p in a['processes']}) == 2 * $count"
 assert_eq "what all hold, by their own word and in the snapshot," "$(truth ready "${machines[@]}")" "$(held snapshot:before)"
-has list.json "len({s['architecture'] for s in a}) == $count"
+has list.json "len({s['architecture'] for s in a['streams']}) == $count"
 
 # Names on each processor: of the program from its build, of libraries from the sysroot.
 python3 - "$T" "$COLLECTOR" "${symbols[@]}" <<'PYTHON'
 import json, subprocess, sys
 T, collector, symbols = sys.argv[1], sys.argv[2], sys.argv[3:]
-for s in json.load(open(T + "/list.json")):
+for s in json.load(open(T + "/list.json"))["streams"]:
     if s["state"] != "live":
         continue
     out = subprocess.run([collector, "top", "--data", T + "/data", "--json", "--by", "backtrace", "--count", "1000", *symbols, s["id"]],

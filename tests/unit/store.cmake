@@ -8,3 +8,4 @@ foreach(test composed rewritten)
 endforeach()
 # Kills writers and compares rows again and again.
 set_tests_properties(unit.store.sealed unit.store.sealed_damage PROPERTIES TIMEOUT 900)
+set_tests_properties(unit.store.scarce PROPERTIES TIMEOUT 300) # a busy machine took more than a minute
