@@ -102,10 +102,16 @@ export default async function ({ page, open, settled, picture, accessible, check
 		JSON.stringify(before) === JSON.stringify(after),
 		JSON.stringify([before, after]),
 	);
-	check('and asks no more', (await asking.count()) === 0);
-	await page.locator('main').getByRole('button', { name: 'Ask again' }).click();
+	await asking.waitFor({ state: 'detached' });
+	// (Of the view, of the strip, or of both: one of them may have been answered before.)
+	const again = page.getByRole('button', { name: 'Ask again' });
+	while (await again.count()) await again.first().click();
 	await picture('asking');
 	await accessible('a long question');
 	await settled();
-	check('asked again, it is answered', (await page.locator('.flame canvas').count()) > 0);
+	check(
+		'asked again, it is answered',
+		(await page.locator('.flame canvas').count()) > 0 &&
+			(await page.locator('.strip canvas').count()) > 0,
+	);
 }
