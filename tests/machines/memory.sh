@@ -11,7 +11,7 @@ small=2560
 [ "$machine" != arm64-64k ] || small=4096 # of which pages of 64 KiB take what a second program would have
 echo "limits='$small:1 8192:4'" >script # the agent's limit in KiB, and how many programs there are
 cat >>script <<'END'
-./unit.streamer.smaps || exit 3
+./unit.base.proc_maps || exit 3
 export HEAPCAST_CONFIG=
 for limit in $limits; do
 	count=${limit#*:} limit=${limit%:*}
@@ -67,7 +67,7 @@ kill -KILL $target
 wait
 END
 fi
-in_machine 0 script "$(built bin/agent)" "${files[@]}" "$(built lib/libheapcast.so)" "$(built tests/e2e-fleet)" "$(built tests/unit.streamer.smaps)"
+in_machine 0 script "$(built bin/agent)" "${files[@]}" "$(built lib/libheapcast.so)" "$(built tests/e2e-fleet)" "$(built tests/unit.base.proc_maps)"
 
 python3 - out $small <<'PYTHON'
 import glob, json, re, sys
