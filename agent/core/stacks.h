@@ -117,8 +117,9 @@ static inline bool stacks_has_room(const struct stacks *s, uint32_t frames)
 struct stacks_path {
 	uint32_t *node;
 	uint32_t depth;
-	uint32_t most; /* capacity of `node` */
-	bool cut;      /* the last stack with more than `most` frames ends in FRAME_DEPTH_LIMIT */
+	uint32_t most : 31; /* capacity of `node` */
+	/* The last stack that took the slow path ended in FRAME_DEPTH_LIMIT. */
+	uint32_t cut : 1;
 };
 
 /* Begins a new generation with only the nodes of these paths and of `more`, in which 0 is no node,

@@ -284,7 +284,7 @@ static __attribute__((cold)) uint32_t intern_rarely(struct stream *s, struct sta
 	if (depth > l->depth)
 		lane_fill(s, l, depth);
 	node = intern(s, l, depth, count - cut, pcs + cut, epoch);
-	l->cut = cut;
+	l->cut = cut > 0;
 	if (cut && node != NO_ROOM)
 		node = stacks_child(&s->stacks, node, 0, HEAPCAST__PSEUDO_FRAME__FRAME_DEPTH_LIMIT);
 	return node;
