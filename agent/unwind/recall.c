@@ -68,8 +68,10 @@ bool recall_recurs(struct unwind_thread *thread, const uint64_t *pcs, uint32_t d
 	if (!(hash >> 40 & (CREDIT_EVERY - 1)) && thread->saved_credit < 0)
 		thread->saved_credit++;
 	if (*seen != (uint32_t)hash) {
-		/* Of two that take turns in one place, one must stay there for a while. */
-		if (!*seen || thread->seen_turn++ & 1)
+		/* Of two that take turns in one place, one must stay there for a while. Which of
+		 * them is left to chance: stacks that recur may do so in any rhythm. */
+		thread->seen_random = thread->seen_random * 1664525 + 1013904223;
+		if (!*seen || thread->seen_random >> 31)
 			*seen = (uint32_t)hash;
 		return false;
 	}

@@ -88,7 +88,7 @@ struct unwind_thread {
 	int32_t saved_credit;
 	uint8_t saved_chain[SAVED_CHAINS]; /* 1 + number; 0: none */
 	uint32_t seen[SEEN_STACKS];	   /* hashes of stacks that were captured; 0: none */
-	uint32_t seen_turn;
+	uint32_t seen_random;
 	struct saved saved[UNWIND_SAVED_MAX];
 	uint64_t pcs[PCS_MAX];
 	struct check checks[CHECK_MAX];

@@ -91,7 +91,7 @@ static uint32_t numbered(unsigned which)
 		expect_whole(&delta, which);
 		assert_int_equal(delta.keep, 0);
 	}
-	assert_in_range(captures, 2, 4); /* more than 2 if another one was seen in its place */
+	assert_in_range(captures, 2, 30); /* more than 2 if another one was seen in its place */
 	return unwind_save(thread, PLENTY);
 }
 
