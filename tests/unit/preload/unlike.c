@@ -105,8 +105,8 @@ static void lost(void **state)
 	assert_sound(&r);
 	assert_depths(&r);
 	assert_true(r.lost.events > 0);
-	assert_true(r.saves > 10);
-	assert_true(r.recalls > 1000);
+	assert_true(r.saves > 5); /* few events fit where the reader seldom gets to run */
+	assert_true(r.recalls > 100);
 	agent_result_done(&r);
 }
 
