@@ -333,6 +333,8 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 	return put;
 }
 
+_Static_assert(UNWIND_SAVED_MAX == RING_SAVED_MAX, "numbers of stacks");
+
 /* Numbers the stack of the event that was just recorded, so that it need not be sent again. */
 static COLD void record_save_stack(struct thread *thread, uint64_t stamp)
 {
