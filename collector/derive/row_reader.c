@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,18 @@ void row_reader_free(struct row_reader *reader)
 struct thinned_info recording_thinned(const struct recording *r)
 {
 	return thinned_told(&r->pairing);
+}
+
+double recording_thinned_interval(const struct recording *r)
+{
+	const struct definitions *d = &r->definitions;
+	double squares = 0;
+
+	for (uint32_t i = 0; i < d->thread_count; i++)
+		if (d->threads[i])
+			squares += (double)d->threads[i]->thinned_interval *
+				   (double)d->threads[i]->thinned_interval;
+	return sqrt(squares);
 }
 
 bool recording_survivors(const struct recording *r)

@@ -16,7 +16,7 @@
 struct buf;
 struct recording;
 
-#define STATE_VERSION 13
+#define STATE_VERSION 14
 
 /* Identifies the frames that a state was made from. */
 struct state_fit {

@@ -91,6 +91,7 @@ static void code_thread(struct coder *c, struct thread_info *t)
 	code_u64(c, &t->unarrived);
 	code_u64(c, &t->stored);
 	code_u64(c, &t->marked_ns);
+	code_u64(c, &t->thinned_interval);
 	if (!t->name)
 		code_refuse(c);
 }

@@ -227,6 +227,19 @@ static void take_gap(struct recording *r, const Heapcast__Gap *g, uint64_t now_n
 		     to < from ? from : to);
 }
 
+/* Takes a mark that says that its thread is sampled for lack of room. */
+static int take_sampled(struct recording *r, const Heapcast__Mark *mark)
+{
+	struct thread_info *t = NULL;
+
+	thinned_begin(&r->pairing, mark->time_ns);
+	if (definitions_thread(&r->definitions, mark->thread, &t) == -ENOMEM)
+		return -ENOMEM;
+	if (t && t->thinned_interval < mark->value)
+		t->thinned_interval = mark->value;
+	return 0;
+}
+
 /* Takes the marks that are steps of pairing. An exec's time is rounded down to a tick of the
  * events, so that the new image's events in the same tick come after it. */
 static int take_marks(struct recording *r, const Heapcast__Batch *batch, bool *ret_any)
@@ -242,8 +255,8 @@ static int take_marks(struct recording *r, const Heapcast__Batch *batch, bool *r
 		if (mark->kind == HEAPCAST__MARK_KIND__MARK_THINNED &&
 		    thinning_get(&law, mark->text.data, mark->text.len))
 			e = pairing_add_thinned(&r->pairing, mark->time_ns, &law);
-		if (mark->kind == HEAPCAST__MARK_KIND__MARK_POLICY)
-			thinned_interval(&r->pairing, mark->time_ns, mark->value);
+		if (mark->kind == HEAPCAST__MARK_KIND__MARK_POLICY && mark->value)
+			e = take_sampled(r, mark);
 		if (mark->kind != HEAPCAST__MARK_KIND__MARK_EXEC)
 			continue;
 		*ret_any = true;

@@ -277,20 +277,12 @@ static int judge_all(struct pairing *p, uint64_t time_ns, unsigned level, unsign
 	return r;
 }
 
-static void thinned_begin(struct pairing *p, uint64_t time_ns)
+void thinned_begin(struct pairing *p, uint64_t time_ns)
 {
 	struct thinned_info *info = &p->thinned.info;
 
 	if (!info->from_ns || info->from_ns > time_ns)
 		info->from_ns = time_ns ? time_ns : 1;
-}
-
-void thinned_interval(struct pairing *p, uint64_t time_ns, uint64_t interval)
-{
-	if (!interval)
-		return;
-	thinned_begin(p, time_ns);
-	p->thinned.info.interval = at_least(p->thinned.info.interval, interval);
 }
 
 struct thinned_info thinned_told(const struct pairing *p)

@@ -45,8 +45,8 @@ int thinned_take(struct pairing *pairing, const struct step *step);
  * followed. The block is alive and its row is `row`.
  */
 int thinned_birth(struct pairing *pairing, const struct row_birth *birth, uint32_t row);
-/* Records that a thread is sampled at this interval from then on for lack of room; 0: no longer. */
-void thinned_interval(struct pairing *pairing, uint64_t time_ns, uint64_t interval);
+/* Records that estimates are coarse from this time on. */
+void thinned_begin(struct pairing *pairing, uint64_t time_ns);
 /* Returns how coarse this makes the estimates. */
 struct thinned_info thinned_told(const struct pairing *pairing);
 /* Resets the law, because an exec starts another program. */

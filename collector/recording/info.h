@@ -34,12 +34,14 @@ struct thread_info {
 	char *name; /* "" if unknown */
 	uint64_t started_ns, ended_ns;
 	uint64_t produced, delivered, culled, lost;
-	uint64_t culled_before; /* part of `culled`: by earlier agents */
-	uint32_t incarnation;	/* the agent that reported the thread last */
-	uint64_t unarrived;	/* part of `lost`: in batches that were lost with their agent */
-	uint64_t stored;	/* events of this thread in the recording */
-	uint64_t marked_ns;	/* time of the thread's last mark whose place among its events is
-				   known */
+	uint64_t culled_before;	   /* part of `culled`: by earlier agents */
+	uint32_t incarnation;	   /* the agent that reported the thread last */
+	uint64_t unarrived;	   /* part of `lost`: in batches that were lost with their agent */
+	uint64_t stored;	   /* events of this thread in the recording */
+	uint64_t marked_ns;	   /* time of the thread's last mark whose place among its events is
+				      known */
+	uint64_t thinned_interval; /* largest interval, in bytes, at which the thread was sampled
+				      for lack of room; 0: never */
 };
 
 /* struct stack_node (proto/columns.h) is a node of the stack tree. Nodes are numbered from 1, and a

@@ -17,12 +17,17 @@ struct row_reader;
  * says how it is computed.
  */
 struct thinned_info {
-	uint64_t from_ns;  /* start of thinning; 0: never thinned */
-	uint64_t interval; /* the largest interval at which a thread was sampled for lack of room */
+	uint64_t from_ns; /* start of thinning; 0: never thinned */
 	uint64_t alive_bytes, alive_blocks;
 };
 
 struct thinned_info recording_thinned(const struct recording *recording);
+/*
+ * Returns the root of the sum, over all threads, of the square of the largest interval, in bytes,
+ * at which the thread was sampled for lack of room. What threads allocate unseen is independent, so
+ * it adds up like errors do.
+ */
+double recording_thinned_interval(const struct recording *recording);
 /* Returns true if the recording has survivors among its rows. */
 bool recording_survivors(const struct recording *recording);
 /* Returns what is known about a block without reading its rows: count, first_row, min and max. Its

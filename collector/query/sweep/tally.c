@@ -39,15 +39,14 @@ static double tally_least(double a, double b)
 /*
  * Returns the bytes and blocks that may have been born unseen while the program was thinned. They
  * are at most all blocks that sampling skipped, with the mean size of the known blocks, and at most
- * UNSEEN intervals. The number of blocks assumes the mean size of the sampled blocks, which are the
- * small ones.
+ * UNSEEN intervals of each thread. The number of blocks assumes the mean size of the sampled
+ * blocks, which are the small ones.
  */
 static void unseen_births(const struct recording *recording, const struct tally *tally,
-			  const struct usage *usage, uint64_t interval, double *ret_bytes,
-			  double *ret_blocks)
+			  const struct usage *usage, double *ret_bytes, double *ret_blocks)
 {
 	double passed = (double)recording_ledger(recording)->not_sampled;
-	double most = UNSEEN * (double)interval;
+	double most = UNSEEN * recording_thinned_interval(recording);
 	double mean = usage->bytes ? (double)usage->bytes / (double)usage->blocks : MEAN_UNKNOWN;
 	double small = tally->sampled_bytes > 0 ? tally->sampled_bytes / tally->sampled_blocks
 						: MEAN_UNKNOWN;
@@ -66,7 +65,7 @@ struct usage tally_total(const struct tally *tally, const struct recording *reco
 
 	if (!thinned.from_ns || (moment && at_ns < thinned.from_ns))
 		return usage;
-	unseen_births(recording, tally, &usage, thinned.interval, &bytes, &blocks);
+	unseen_births(recording, tally, &usage, &bytes, &blocks);
 	usage.bytes_error = hypot(usage.bytes_error, bytes);
 	usage.blocks_error = hypot(usage.blocks_error, blocks);
 	if (value_has_survivors(value)) {

@@ -1,7 +1,7 @@
 /*
  * What was kept by each released version of the format of rows (tests/golden/rows-VERSION) is still
  * read, and says what its frames say. A new version gets a folder of its own; one that can't be
- * read any more is left out here, and made anew.
+ * read any more is left out here, and made anew by --update.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,15 +18,12 @@
 #include "tests/unit/temporary.h"
 
 /* The test may remove what it finds damaged: it works on a copy. */
-static void copy(const char *name, const char *to)
+static void copy_file(const char *path, const char *target)
 {
-	char path[512], target[512];
 	uint8_t bytes[4096];
 	FILE *in, *out;
 	size_t n;
 
-	snprintf(path, sizeof(path), "%s/%s", GOLDEN_ROWS, name);
-	snprintf(target, sizeof(target), "%s/%s", temporary_folder, to);
 	in = fopen(path, "r");
 	out = fopen(target, "w");
 	assert_true(in && out);
@@ -34,6 +31,45 @@ static void copy(const char *name, const char *to)
 		assert_int_equal(fwrite(bytes, 1, n, out), n);
 	fclose(in);
 	fclose(out);
+}
+
+static void copy(const char *name, const char *to)
+{
+	char path[512], target[512];
+
+	snprintf(path, sizeof(path), "%s/%s", GOLDEN_ROWS, name);
+	snprintf(target, sizeof(target), "%s/%s", temporary_folder, to);
+	copy_file(path, target);
+}
+
+static void copy_back(const char *name)
+{
+	char path[512], target[512];
+
+	snprintf(path, sizeof(path), "%s/columns/%s", temporary_folder, name);
+	snprintf(target, sizeof(target), "%s/%s", GOLDEN_ROWS, name);
+	copy_file(path, target);
+}
+
+static void make_anew(void **state)
+{
+	struct recording *r;
+	char path[128];
+	struct stat st;
+	uint64_t cut;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/columns", temporary_folder);
+	mkdir(path, 0700);
+	copy("frames", "recording.heapcast");
+	snprintf(path, sizeof(path), "%s/recording.heapcast", temporary_folder);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(recording_open_writing(path, &r, &cut, NULL), 0);
+	assert_int_equal(recording_derive(r, (uint64_t)st.st_size, UINT64_MAX, NULL), 0);
+	assert_int_equal(recording_park(r, NULL), 0);
+	recording_close(r);
+	copy_back("state");
+	copy_back("rows.1");
 }
 
 static void version_1(void **state)
@@ -73,9 +109,12 @@ static void version_1(void **state)
 	recording_close(frames);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(version_1)};
+	const struct CMUnitTest update[] = {TEST_IN_FOLDER(make_anew)};
 
+	if (argc == 2 && !strcmp(argv[1], "--update"))
+		return cmocka_run_group_tests(update, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,22 +133,26 @@ static void ticks(void **state)
 	Heapcast__Events events = HEAPCAST__EVENTS__INIT;
 	Heapcast__Mark m[] = {mark_of(HEAPCAST__MARK_KIND__MARK_EXEC, 5999, 0, 0),
 			      mark_of(HEAPCAST__MARK_KIND__MARK_POLICY, 7, 1, 0),
-			      mark_of(HEAPCAST__MARK_KIND__MARK_MODE, 7, 1, 0)};
-	Heapcast__Mark *marks[] = {&m[0], &m[1], &m[2]};
+			      mark_of(HEAPCAST__MARK_KIND__MARK_MODE, 7, 1, 0),
+			      mark_of(HEAPCAST__MARK_KIND__MARK_POLICY, 8, 2, 0),
+			      mark_of(HEAPCAST__MARK_KIND__MARK_POLICY, 9, 1, 0)};
+	Heapcast__Mark *marks[] = {&m[0], &m[1], &m[2], &m[3], &m[4]};
 	Heapcast__Batch b = batch_of(1, 1);
 
 	(void)state;
 	m[0].value = 1 << 20;
 	m[1].value = 4096;
 	m[2].value = 1 << 20;
+	m[3].value = 3072;
+	m[4].value = 2048; /* less than before */
 	events.tick_ns = 1000;
 	b.events = &events;
 	b.mark = marks;
-	b.n_mark = 3;
+	b.n_mark = 5;
 	b.time_ns = 80;
 	took(&b, NULL, 0);
 	assert_int_equal(r->pairing.window_ns, REPAIR_NS + 1000);
-	assert_int_equal(r->pairing.thinned.info.interval, 4096);
+	assert_true(recording_thinned_interval(r) == 5120); /* the root of 4096^2 + 3072^2 */
 	assert_int_equal(r->pairing.thinned.info.from_ns, 7);
 	assert_int_equal(r->pairing.queue.count, 1);
 	assert_int_equal(r->pairing.queue.list[0].what, STEP_EXEC);
