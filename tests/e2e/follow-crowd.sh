@@ -29,6 +29,6 @@ for run in 1 2; do
 	done | sed -n 's/.*"unrecorded": *\([0-9]*\).*/\1/p' | awk '{ sum += $1 } END { print sum }')
 	echo "$turned_away processes were turned away, $(wc -l <"$T/asked") times; the ledgers count $counted"
 	assert_eq "unrecorded" "$turned_away" "$counted"
-	summed=$(sed -n 's/^heapcast: \([0-9]*\) processes were \(not recorded, or\|ended before the agent\).*/\1/p' "$T/crowd.err" | awk '{ sum += $1 } END { print sum + 0 }')
+	summed=$(sed -n 's/^heapcast: \([0-9]*\) processes \(were not recorded, or\|ended before the agent\).*/\1/p' "$T/crowd.err" | awk '{ sum += $1 } END { print sum + 0 }')
 	assert_eq "the summary" "$turned_away" "$summed"
 done
