@@ -2,6 +2,7 @@
 #include "agent/net/handshake.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -248,6 +249,16 @@ void handshake_tick(struct handshake *h, uint64_t now_ns)
 			client_close(c);
 	}
 	reopen(h);
+}
+
+bool handshake_pending(const struct handshake *h)
+{
+	struct pollfd queue = {.fd = h->fd, .events = POLLIN};
+
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++)
+		if (h->client[i].fd >= 0 && h->client[i].accepted && !h->client[i].closing)
+			return true;
+	return h->fd >= 0 && poll(&queue, 1, 0) > 0;
 }
 
 int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,

@@ -66,6 +66,8 @@ int handshake_open(struct handshake *handshake, uv_loop_t *loop, int listen_fd,
 int handshake_add(struct handshake *handshake, int fd);
 /* Call this regularly: it closes connections that do not ask, and accepts again. */
 void handshake_tick(struct handshake *handshake, uint64_t now_ns);
+/* Returns true if a program has connected or asked, and is not answered yet. */
+bool handshake_pending(const struct handshake *handshake);
 /* Answer a program and close the connection. A program whose request is accepted gets `ring_fd` and
  * `count` entries. Returns 0, -EPIPE if the program did not wait for the answer, or another
  * negative errno. */

@@ -90,7 +90,8 @@ static void check_end(struct agent *a)
 		a->stopped = true;
 		end_stop(a);
 	}
-	held = symbol_files_busy(&a->files, now) && now - a->idle_since_ns < a->settings.linger_ns;
+	held = (symbol_files_busy(&a->files, now) || handshake_pending(&a->handshake)) &&
+	       now - a->idle_since_ns < a->settings.linger_ns;
 	if (a->only_ended && !wait_for_children(a, now) && idle && (!held || a->stopping))
 		uv_stop(&a->loop);
 	if (idle && !held && a->settings.idle_ns && now - a->idle_since_ns >= a->settings.idle_ns)
@@ -345,10 +346,6 @@ void agent_child_ended(struct agent *a, pid_t pid, int status, uint64_t rss_peak
 	end.rss_peak = rss_peak;
 	a->only_ended = true;
 	a->only_end = end;
-	for (uint32_t i = 0; i < a->budget.slots; i++)
-		if (stream_state(&a->session[i].stream) == STREAM_LIVE &&
-		    a->session[i].stream.target.pid == pid)
-			session_ended(&a->session[i], &end);
 	agent_work(a);
 }
 

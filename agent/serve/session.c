@@ -12,8 +12,9 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define EXIT_UNKNOWN_NS 1000000000 /* how long to ask for the exit status */
-#define DETACH_NS	100000000  /* for the program to notice */
+#define EXIT_UNKNOWN_NS 1000000000  /* how long to ask for the exit status */
+#define HEAR_NS		10000000000 /* how long an ended program waits for its descendants */
+#define DETACH_NS	100000000   /* for the program to notice */
 #define ANCESTORS_MAX	64
 #define PLACE_WAIT_NS	200000000 /* how long a pending program waits for a slot at most */
 #define ANSWER_LATER	((enum ring_answer_kind)0)
@@ -504,6 +505,14 @@ void session_detach(struct session *s)
 	s->gone_ns = clock_monotonic_ns();
 }
 
+/* Returns true if a program that has ended has to wait: programs that asked before it ended descend
+ * from it if it is that of `agent run`, and its account tells of those that are not recorded. */
+static bool hears_descendants(const struct session *s, uint64_t now)
+{
+	return s->stream.target.pid == s->agent->only && now - s->gone_ns < HEAR_NS &&
+	       handshake_pending(&s->agent->handshake);
+}
+
 /* Determines how the process ended. Asks at each call until the exit status is known or a second
  * has passed. */
 static void look_for_end(struct session *s)
@@ -511,6 +520,7 @@ static void look_for_end(struct session *s)
 	struct target_end end = {.kind = HEAPCAST__END_KIND__END_UNKNOWN};
 	uint64_t now = clock_monotonic_ns(), start;
 	pid_t parent;
+	bool is_only = s->stream.target.pid == s->agent->only;
 
 	if (stream_state(&s->stream) != STREAM_LIVE)
 		return;
@@ -519,14 +529,20 @@ static void look_for_end(struct session *s)
 		session_ended(s, &end);
 		return;
 	}
-	if (!s->watching && !s->gone &&
-	    (target_identity(s->stream.target.pid, &parent, &start) < 0 ||
-	     start != s->stream.target.start_ticks)) {
+	if (!s->gone &&
+	    ((is_only && s->agent->only_ended) ||
+	     (!s->watching && (target_identity(s->stream.target.pid, &parent, &start) < 0 ||
+			       start != s->stream.target.start_ticks)))) {
 		s->gone = true;
 		s->gone_ns = now;
 	}
-	if (!s->gone || s->stream.target.pid == s->agent->only)
-		return; /* the agent's own child: the wait status tells */
+	if (!s->gone || hears_descendants(s, now))
+		return;
+	if (is_only) {
+		if (s->agent->only_ended) /* the wait status tells */
+			session_ended(s, &s->agent->only_end);
+		return;
+	}
 	if (target_end_by_pidfd(s->pidfd, s->stream.target.pid, s->stream.target.uid, &end) == 0 ||
 	    now - s->gone_ns > EXIT_UNKNOWN_NS)
 		session_ended(s, &end);

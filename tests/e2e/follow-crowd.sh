@@ -13,10 +13,21 @@ for ((i = 0; i < 300; i++)); do
 done
 wait
 EOF
+some_began() { [ "$(wc -l <"$T/children")" -gt 50 ]; }
+# As on a busy machine, the agent does not get to run. When it does, the program and all of its children have ended.
+stand_still() { # AGENT
+	wait_for 10 "the first children" some_began
+	kill -STOP "$1"
+	wait_for 20 "the end of the program" eval "! pgrep -f '^bash $T/crowd' >/dev/null"
+	kill -CONT "$1"
+}
 for run in 1 2; do
 	rm -rf "$T/rec"
 	mkdir "$T/rec"
-	"$AGENT" run --follow --log info --output "$T/rec/%p" -- bash "$T/crowd" >"$T/children" 2>"$T/crowd.err"
+	"$AGENT" run --follow --log info --output "$T/rec/%p" -- bash "$T/crowd" >"$T/children" 2>"$T/crowd.err" &
+	agent=$!
+	[ $run = 1 ] || stand_still $agent
+	wait $agent
 	assert_eq "children" 300 "$(wc -l <"$T/children")"
 	{ ls "$T/rec"; sed -n 's/.* pid \([0-9]*\) ask[se][d ]*to be recorded.*/\1/p' "$T/crowd.err"; } | sort -u >"$T/known"
 	sort "$T/children" | comm -23 - "$T/known" >"$T/unknown"
