@@ -26,7 +26,10 @@
 #define MODULE_PATH_MAX	    1023
 #define MODULE_BUILD_ID_MAX 32
 #define MODULE_SEGMENTS_MAX 8
-#define MODULES_PAST	    256 /* more than a module channel holds at once */
+/* More than two rounds read. A module channel holds 64 KiB, which is some 210 loads with their
+ * unloads. Events that come between the looks of a round at the slices and at the channel are read
+ * in the next round, which reads the channel first. */
+#define MODULES_PAST 512
 
 #define MODULE_THERE UINT64_MAX /* replaces the end time while the module is loaded */
 

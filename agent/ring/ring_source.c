@@ -430,7 +430,10 @@ static bool ring_source_step(struct ring_source *s, struct run *run, bool final)
 	switch (s->phase) {
 	case RING_LOOK:
 		s->round_final = final;
-		return ring_source_look(s, run, final);
+		if (!ring_source_look(s, run, final))
+			return false;
+		ring_look_at_modules(s);
+		return true;
 	case RING_MODULES:
 		/* A module is the only item of its run, because the source has memory for one. */
 		if (run->count || ring_read_module(s, run))

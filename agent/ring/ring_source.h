@@ -102,6 +102,7 @@ struct ring_source {
 	uint64_t limit;
 	uint64_t watermark;
 	uint64_t modules_tail;
+	uint64_t modules_end; /* the head of the module channel, for this round */
 	uint64_t records_damaged;
 	struct ring_losses no_slice; /* as reported */
 	uint64_t no_slice_ns;	     /* stream time up to which `no_slice` is complete */
@@ -250,8 +251,12 @@ uint64_t ring_count_untold(const struct capture_source *source);
  * it to `told`. */
 void ring_put_losses(struct run *run, uint32_t lane, struct ring_losses *told,
 		     const struct ring_losses *upto, int reason, uint64_t from_ns, uint64_t to_ns);
-/* Puts the next module of the channel into the run, which must be empty (ring_modules.c). Returns
- * false if there is none. */
+/* Notes how far this round reads the module channel (ring_modules.c). A program that loads and
+ * unloads a file again and again would otherwise be read on and on, and the table would forget the
+ * places that events before have. */
+void ring_look_at_modules(struct ring_source *source);
+/* Puts the next module of the channel into the run, which must be empty. Returns false if there is
+ * none in this round. */
 bool ring_read_module(struct ring_source *source, struct run *run);
 /* Skips everything that is published in the slice, because its content is invalid. */
 void ring_lane_damaged(struct ring_source *source, const struct run *run, uint32_t index);

@@ -280,6 +280,37 @@ static void test_announced_once(void **state)
 	bench_close(&b);
 }
 
+static unsigned fills(struct bench *b)
+{
+	struct capture_source *source = b->stream.source;
+	struct run *run = &b->stream.run;
+	unsigned modules = 0;
+
+	run->complete = false;
+	do {
+		run->count = 0;
+		source->ops->fill(source, false, run);
+		modules += run->count && run->item[0].kind == RUN_LOAD;
+		if (modules && modules < 9) /* a program that never stops */
+			announce(b, 3 + modules, RING_MODULE_LOAD, 1, 0x1000 * (4 + modules),
+				 0x1000 * (5 + modules), "/lib/again.so");
+	} while (!run->complete);
+	return modules;
+}
+
+/* A round takes what was announced when it began, and no more. */
+static void test_announced_meanwhile(void **state)
+{
+	struct bench b = {0};
+
+	(void)state;
+	bench_open(&b);
+	announce(&b, 1, RING_MODULE_LOAD, 1, 0x1000, 0x2000, "/lib/first.so");
+	announce(&b, 2, RING_MODULE_LOAD, 1, 0x2000, 0x3000, "/lib/second.so");
+	assert_int_equal(fills(&b), 2);
+	bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_announced_short),
 		cmocka_unit_test(test_announced_beyond),
 		cmocka_unit_test(test_announced_once),
+		cmocka_unit_test(test_announced_meanwhile),
 		cmocka_unit_test(test_channel_bounds),
 	};
 
