@@ -33,10 +33,8 @@ static struct allocations_cursor *cursor_of(sqlite3_vtab_cursor *base)
 	return (struct allocations_cursor *)(void *)base;
 }
 
-static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
+int allocations_open(struct sql *sql, struct allocations_cursor *c)
 {
-	struct sql *sql = ((struct table_instance *)(void *)base)->sql;
-	struct allocations_cursor *cursor;
 	struct err_text err;
 
 	if (sql->scans >= SCANS_MAX) {
@@ -44,29 +42,42 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 			"a statement may look through allocations in %d places at once", SCANS_MAX);
 		return sql_fail(sql, -EINVAL, &err);
 	}
-	cursor = calloc(1, sizeof(*cursor));
-	if (!cursor)
-		return SQLITE_NOMEM;
-	cursor->sql = sql;
-	cursor->done = true;
+	c->sql = sql;
+	c->done = true;
 	sql->scans++;
-	*ret_cursor = &cursor->base;
+	return SQLITE_OK;
+}
+
+void allocations_close(struct allocations_cursor *c)
+{
+	c->sql->scans--;
+	row_walk_free(c->walk);
+	row_cache_free(c->single);
+	free(c->stacks);
+}
+
+static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
+{
+	struct allocations_cursor *c = calloc(1, sizeof(*c));
+	int r = c ? allocations_open(((struct table_instance *)(void *)base)->sql, c)
+		  : SQLITE_NOMEM;
+
+	if (r != SQLITE_OK) {
+		free(c);
+		return r;
+	}
+	*ret_cursor = &c->base;
 	return SQLITE_OK;
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base)
 {
-	struct allocations_cursor *c = cursor_of(base);
-
-	c->sql->scans--;
-	row_walk_free(c->walk);
-	row_cache_free(c->single);
-	free(c->stacks);
-	free(c);
+	allocations_close(cursor_of(base));
+	free(base);
 	return SQLITE_OK;
 }
 
-static int allocations_fail(struct allocations_cursor *c, int error, const struct err_text *err)
+int allocations_fail(struct allocations_cursor *c, int error, const struct err_text *err)
 {
 	c->done = true;
 	return sql_fail(c->sql, error, err);
@@ -78,15 +89,9 @@ static int allocations_fail(struct allocations_cursor *c, int error, const struc
 static bool next_of_block(struct allocations_cursor *c)
 {
 	for (; c->k < c->rows.count; c->k++) {
-		uint32_t i = walked_row(&c->rows, c->k), stack;
-
-		if (c->stacks) {
-			stack = c->rows.block->stack[i];
-			if (!c->stacks[stack <= c->nodes ? stack : 0])
-				continue;
-		}
-		c->i = i;
-		return true;
+		c->i = walked_row(&c->rows, c->k);
+		if (allocations_listed(c, c->i))
+			return true;
 	}
 	return false;
 }
@@ -105,16 +110,24 @@ static int advance(struct allocations_cursor *c, struct err_text *err)
 	return 0;
 }
 
+int allocations_walk(struct allocations_cursor *c, const struct allocations_plan *plan,
+		     struct err_text *err)
+{
+	row_walk_free(take_ptr(c->walk));
+	c->rows = (struct walked_rows){0};
+	c->k = 0;
+	c->done = true;
+	return row_walk_new(c->sql->view, &c->filter, c->columns, plan->first_row, plan->end_row,
+			    &c->walk, err);
+}
+
 static int begin_scan(struct allocations_cursor *c, const struct allocations_plan *plan,
 		      struct err_text *err)
 {
-	int r = row_walk_new(c->sql->view, &c->filter, c->columns, plan->first_row, plan->end_row,
-			     &c->walk, err);
+	int r = allocations_walk(c, plan, err);
 
 	if (r < 0)
 		return r;
-	c->rows = (struct walked_rows){0};
-	c->k = 0;
 	c->done = false;
 	return advance(c, err);
 }

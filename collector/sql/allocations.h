@@ -114,6 +114,37 @@ struct allocations_cursor {
 	struct view_frame site;
 };
 
+/* ---- allocations.c, for allocation_sums.c ---- */
+
+struct allocations_plan;
+
+/* Makes an empty cursor of zeros one of `sql`. Returns SQLITE_OK, or an error if there are too
+ * many. */
+int allocations_open(struct sql *sql, struct allocations_cursor *cursor);
+void allocations_close(struct allocations_cursor *cursor);
+/* Begins to walk over the rows of the plan. Returns 0 or a negative errno. */
+int allocations_walk(struct allocations_cursor *cursor, const struct allocations_plan *plan,
+		     struct err_text *err);
+/* Ends the cursor and the statement. Returns SQLITE_ERROR. */
+int allocations_fail(struct allocations_cursor *cursor, int error, const struct err_text *err);
+
+/* Tells whether the stack of a walked row is in the cursor's list. */
+static inline bool allocations_listed(const struct allocations_cursor *c, uint32_t i)
+{
+	uint32_t stack;
+
+	if (!c->stacks)
+		return true;
+	stack = c->rows.block->stack[i];
+	return c->stacks[stack <= c->nodes ? stack : 0];
+}
+
+/* Tells whether a row stands for other blocks, too (collector/query/sweep/tally.h). */
+static inline bool allocations_is_estimate(uint64_t size, uint64_t weight)
+{
+	return weight > size && weight > 1;
+}
+
 /* ---- allocations_plan.c ---- */
 
 /* The range of rows that a statement asks for. */

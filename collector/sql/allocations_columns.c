@@ -23,16 +23,10 @@ unsigned allocations_needs(int column)
 	return column >= 0 && column < ALLOCATIONS_COLUMNS ? needs[column] : 0;
 }
 
-/* Tells whether the row stands for other blocks, too (collector/query/sweep/tally.h). */
-static bool sampled(uint64_t size, uint64_t weight)
-{
-	return weight > size && weight > 1;
-}
-
 static void put_estimate(const struct row_block *b, uint32_t i, sqlite3_context *out, int column)
 {
 	uint64_t size = b->size[i], weight = b->weight ? b->weight[i] : 0;
-	bool estimate = sampled(size, weight);
+	bool estimate = allocations_is_estimate(size, weight);
 
 	if (column == ALLOCATIONS_BYTES)
 		put_number(out, estimate ? size ? weight : 0 : size);

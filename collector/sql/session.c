@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "collector/sql/facts.h"
 #include "collector/sql/misnamed.h"
+#include "collector/sql/regroup.h"
 #include "collector/sql/state.h"
 
 #include "base/ban.h"
@@ -213,6 +214,34 @@ static int not_prepared(struct sql *sql, int code, const char *text, int offset,
 	return err_set(err, r, "%s", said.text);
 }
 
+static bool same_names(sqlite3_stmt *a, sqlite3_stmt *b)
+{
+	int columns = sqlite3_column_count(a);
+	bool same = columns == sqlite3_column_count(b);
+
+	for (int i = 0; same && i < columns; i++) {
+		const char *name = sqlite3_column_name(a, i), *other = sqlite3_column_name(b, i);
+
+		same = name && other && !strcmp(name, other);
+	}
+	return same;
+}
+
+/* Replaces the statement by one that reads sums, if there is one (regroup.h). */
+static void use_sums(struct sql *sql, const char *text, size_t length, sqlite3_stmt **statement)
+{
+	char *other = sql->view ? regroup(text, length) : NULL;
+	sqlite3_stmt *sums = NULL;
+
+	if (other && sqlite3_prepare_v2(sql->db, other, -1, &sums, NULL) == SQLITE_OK && sums &&
+	    same_names(*statement, sums)) {
+		sqlite3_finalize(*statement);
+		*statement = take_ptr(sums);
+	}
+	sqlite3_finalize(sums);
+	sqlite3_free(other);
+}
+
 /* Runs the first statement of the text. *ret_rest is the text behind it. */
 static int run_one(struct sql *sql, const char *text, const char **ret_rest,
 		   const struct sql_sink *sink, const char **ret_at, struct err_text *err)
@@ -229,6 +258,7 @@ static int run_one(struct sql *sql, const char *text, const char **ret_rest,
 	if (!sqlite3_stmt_readonly(statement))
 		return err_set(err, -EINVAL,
 			       "statements only read the recording: this one would write");
+	use_sums(sql, text, (size_t)(*ret_rest - text), &statement);
 	return step_through(sql, statement, sink, err);
 }
 

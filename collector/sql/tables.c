@@ -1,6 +1,7 @@
 /* Lists all tables but `allocations`, which precedes them, in the order in which they are shown. */
 #include <stddef.h>
 
+#include "collector/sql/allocation_sums.h"
 #include "collector/sql/state.h"
 
 #include "base/ban.h"
@@ -39,6 +40,10 @@ int tables_add(struct sql *sql)
 
 	if (r == SQLITE_OK)
 		r = tables_connect_table(sql, "allocations");
+	if (r == SQLITE_OK)
+		r = allocation_sums_add(sql);
+	if (r == SQLITE_OK)
+		r = tables_connect_table(sql, "allocation_sums");
 	for (size_t i = 0; r == SQLITE_OK && i < sizeof(tables) / sizeof(tables[0]); i++) {
 		r = module_add(sql, tables[i]);
 		if (r == SQLITE_OK)
