@@ -31,6 +31,7 @@ struct rule {
 	uint32_t subsystem;
 	size_t length;
 	char *text;
+	uint64_t pairs; /* of the text: pairs_of */
 };
 
 struct rules {
@@ -108,6 +109,17 @@ static int rules_find(const char *name, const char *beside, char out[PATH_MAX],
 
 /* ---- lines ---- */
 
+/* Returns a bit for each two neighbours in the text, some of which share a bit. A text that lacks a
+ * bit of another one does not contain that one. */
+static uint64_t pairs_of(const char *text, size_t length)
+{
+	uint64_t pairs = 0;
+
+	for (size_t i = 1; i < length; i++)
+		pairs |= UINT64_C(1) << ((uint8_t)text[i - 1] * 7 + (uint8_t)text[i]) % 64;
+	return pairs;
+}
+
 static int wrong(const struct source *s, const char *text)
 {
 	return err_set(s->err, -EINVAL, "%s, line %u: %s", s->path, s->line, text);
@@ -134,6 +146,7 @@ static int add_pattern(struct source *s, enum rule_what what, const char *patter
 		free(rule.text);
 		return -ENOMEM;
 	}
+	rule.pairs = pairs_of(rule.text, rule.length);
 	rules->list[rules->count++] = rule;
 	return 0;
 }
@@ -294,8 +307,10 @@ void rules_free(struct rules *rules)
 
 /* ---- judging ---- */
 
-static bool rules_fits(const struct rule *rule, const char *frame, size_t length)
+static bool rules_fits(const struct rule *rule, const char *frame, size_t length, uint64_t pairs)
 {
+	if (rule->pairs & ~pairs)
+		return false;
 	switch (rule->form) {
 	case FORM_WHOLE:
 		return length == rule->length && !memcmp(frame, rule->text, length);
@@ -314,6 +329,7 @@ struct rules_verdict rules_judge(const struct rules *rules, const char *frame)
 {
 	struct rules_verdict v = {.subsystem = RULES_NO_SUBSYSTEM};
 	size_t length = strlen(frame);
+	uint64_t pairs = pairs_of(frame, length);
 
 	for (uint32_t i = 0; i < rules->count; i++) {
 		const struct rule *rule = &rules->list[i];
@@ -323,8 +339,9 @@ struct rules_verdict rules_judge(const struct rules *rules, const char *frame)
 						      : NULL;
 
 		if (to && !*to)
-			*to = rules_fits(rule, frame, length);
-		else if (!to && rule->subsystem < v.subsystem && rules_fits(rule, frame, length))
+			*to = rules_fits(rule, frame, length, pairs);
+		else if (!to && rule->subsystem < v.subsystem &&
+			 rules_fits(rule, frame, length, pairs))
 			v.subsystem = rule->subsystem;
 	}
 	if (v.outer)

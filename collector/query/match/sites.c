@@ -262,6 +262,9 @@ static bool ends_with(const char *text, const char *end)
 
 static bool rule_fits(const struct rule *rule, const char *function, const char *name)
 {
+	/* Most rules fall away here, without a call. */
+	if (rule->kind <= PREFIX && *rule->text != *name && *rule->text != *function)
+		return false;
 	switch (rule->kind) {
 	case WHOLE:
 		return !strcmp(name, rule->text) || !strcmp(function, rule->text);
