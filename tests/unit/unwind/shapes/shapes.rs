@@ -1,7 +1,7 @@
 // Frames as rustc makes them: closures, iterators, trait objects, drop glue, a panic that is caught.
 use std::panic;
 
-type Hook = extern "C-unwind" fn();
+type Hook = extern "C" fn();
 
 trait Shape {
     fn visit(&self, hook: Hook, depth: u32) -> u64;
