@@ -98,24 +98,27 @@ static int next(struct ring_source *s, struct run *run, uint64_t left, uint32_t 
 
 void ring_look_at_modules(struct ring_source *s)
 {
-	s->modules_end = __atomic_load_n(&s->ring->header->modules_head, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&s->ring->header->modules_head, __ATOMIC_ACQUIRE);
+
+	if (head < s->modules_tail || head - s->modules_tail > s->ring->modules_size || head % 8) {
+		s->records_damaged++;
+		s->modules_tail = head &= ~UINT64_C(7);
+	}
+	s->modules_left = (uint32_t)(head - s->modules_tail);
 }
 
 bool ring_read_module(struct ring_source *s, struct run *run)
 {
 	struct ring_header *h = s->ring->header;
-	uint64_t head = s->modules_end;
 	uint32_t length;
 
 	/* The stream has taken everything that was read before. */
 	__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
-	if (head < s->modules_tail || head - s->modules_tail > s->ring->modules_size || head % 8) {
-		s->records_damaged++;
-		s->modules_tail = s->modules_end = head &= ~UINT64_C(7);
-	}
-	while (s->modules_tail < head && !run->count) {
-		s->records_damaged += next(s, run, head - s->modules_tail, &length) < 0;
-		s->modules_tail = length ? s->modules_tail + length : head;
+	while (s->modules_left && !run->count) {
+		s->records_damaged += next(s, run, s->modules_left, &length) < 0;
+		length = length ? length : s->modules_left;
+		s->modules_tail += length;
+		s->modules_left -= length;
 	}
 	if (!run->count)
 		__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);

@@ -98,11 +98,11 @@ struct ring_source {
 	uint64_t searched;     /* stamp of the last look at all slices */
 	uint64_t waits_looked; /* stamp of the last look at the time that threads have waited */
 	uint32_t claims;       /* ring_header.claims at that time */
+	uint32_t modules_left; /* bytes of the module channel that this round has to read */
 	uint64_t future;       /* stamp: later stamps are invalid */
 	uint64_t limit;
 	uint64_t watermark;
 	uint64_t modules_tail;
-	uint64_t modules_end; /* the head of the module channel, for this round */
 	uint64_t records_damaged;
 	struct ring_losses no_slice; /* as reported */
 	uint64_t no_slice_ns;	     /* stream time up to which `no_slice` is complete */
