@@ -288,6 +288,7 @@ static void answers_few(void **state)
 		second = uv_now(&loop) / DISCOVERY_INTERVAL_MS;
 		for (unsigned i = 0; i < 3 * PROBE_EACH; i++)
 			probe(NULL, (uint8_t)i);
+		count = hear(DISCOVERY_FOUR_OWN, data, PATIENCE_MS) > 0;
 		while (hear(DISCOVERY_FOUR_OWN, data, 20))
 			count++;
 	} while (uv_now(&loop) / DISCOVERY_INTERVAL_MS != second);
