@@ -251,9 +251,9 @@ uint64_t ring_count_untold(const struct capture_source *source);
  * it to `told`. */
 void ring_put_losses(struct run *run, uint32_t lane, struct ring_losses *told,
 		     const struct ring_losses *upto, int reason, uint64_t from_ns, uint64_t to_ns);
-/* Notes how far this round reads the module channel (ring_modules.c). A program that loads and
- * unloads a file again and again would otherwise be read on and on, and the table would forget the
- * places that events before have. */
+/* Notes how far this round reads the module channel (ring_modules.c). Without this bound, a program
+ * that loads and unloads a file all the time could keep the round reading. The module table would
+ * then forget places that earlier events still need. */
 void ring_look_at_modules(struct ring_source *source);
 /* Puts the next module of the channel into the run, which must be empty. Returns false if there is
  * none in this round. */

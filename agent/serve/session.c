@@ -505,8 +505,8 @@ void session_detach(struct session *s)
 	s->gone_ns = clock_monotonic_ns();
 }
 
-/* Returns true if a program that has ended has to wait: programs that asked before it ended descend
- * from it if it is that of `agent run`, and its account tells of those that are not recorded. */
+/* Returns true if the end of the program of `agent run` has to wait. Programs that have asked may
+ * descend from it, and its account names those that are not recorded. */
 static bool hears_descendants(const struct session *s, uint64_t now)
 {
 	return s->stream.target.pid == s->agent->only && now - s->gone_ns < HEAR_NS &&

@@ -39,8 +39,8 @@ static double tally_least(double a, double b)
 /*
  * Returns the bytes and blocks that may have been born unseen while the program was thinned. They
  * are at most all blocks that sampling skipped, with the mean size of the known blocks, and at most
- * UNSEEN intervals of each thread. The number of blocks assumes the mean size of the sampled
- * blocks, which are the small ones.
+ * UNSEEN times recording_thinned_interval. The number of blocks assumes the mean size of the
+ * sampled blocks, which are the small ones.
  */
 static void unseen_births(const struct recording *recording, const struct tally *tally,
 			  const struct usage *usage, double *ret_bytes, double *ret_blocks)
