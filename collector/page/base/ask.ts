@@ -205,11 +205,6 @@ export function showing(stream: string | undefined, events = 0): void {
 	oneIn = Math.min(1024, 2 ** Math.floor(Math.log2(events / ESTIMATE_FROM)));
 }
 
-/** An estimate is made from one block in so many. */
-export function estimateShare(): number {
-	return oneIn;
-}
-
 /** The question for an estimate; undefined: what is true comes quickly. */
 export function estimateOf(path: string): string | undefined {
 	const [, stream, route, query] = /^data\/([^/]+)\/(\w+)\?(.*)$/.exec(path) ?? [];
@@ -222,18 +217,29 @@ export function estimateOf(path: string): string | undefined {
 		(QUICK_RANGES.has(route) && filters.every((name) => name === 'from' || name === 'to'))
 	)
 		return undefined;
-	return `${path}&preview=${oneIn}`;
+	// Bands take three passes where other questions take one.
+	const share = new URLSearchParams(query).has('by') ? Math.min(1024, 4 * oneIn) : oneIn;
+	return `${path}&preview=${share}`;
 }
 
-/** Estimates that are shown, each by the signal that ends its question. */
-const estimates = new Set<AbortSignal>();
+function shareOf(estimate: string): number {
+	return Number(estimate.slice(estimate.lastIndexOf('=') + 1));
+}
+
+/** Estimates that are shown: the signal that ends each question, and its share (one in so many). */
+const estimates = new Map<AbortSignal, number>();
 const watchers = new Set<() => void>();
 
-function setEstimate(of: AbortSignal, shown: boolean): void {
-	if (shown === estimates.has(of)) return;
-	if (shown) estimates.add(of);
+/** `share`: 0 when the estimate is no longer shown. */
+function setEstimate(of: AbortSignal, share: number): void {
+	if (share === (estimates.get(of) ?? 0)) return;
+	if (share) estimates.set(of, share);
 	else estimates.delete(of);
 	watchers.forEach((tell) => tell());
+}
+
+function estimateShare(): number {
+	return Math.max(0, ...estimates.values());
 }
 
 // What is true takes both processors for seconds: it is asked for when all estimates that are
@@ -266,8 +272,8 @@ export async function inTwoSteps<T>(
 	try {
 		const estimate = await askIt(quick);
 		if (!signal.aborted) {
-			setEstimate(signal, true);
-			signal.addEventListener('abort', () => setEstimate(signal, false));
+			setEstimate(signal, shareOf(quick));
+			signal.addEventListener('abort', () => setEstimate(signal, 0));
 			onEstimate(estimate);
 		}
 	} catch (error) {
@@ -277,19 +283,22 @@ export async function inTwoSteps<T>(
 	}
 	await turn;
 	if (signal.aborted) throw new AskError('It is no longer wanted.', CANCELLED);
-	return askIt(path).finally(() => setEstimate(signal, false));
+	return askIt(path).finally(() => setEstimate(signal, 0));
 }
 
-/** Is anything that is shown an estimate, until what is true has come? */
-export function useEstimates(): boolean {
-	const [any, setAny] = useState(estimates.size > 0);
+/**
+ * Is anything that is shown an estimate, until what is true has come? Then the estimates are made
+ * from one block in so many, or more; else 0.
+ */
+export function useEstimates(): number {
+	const [share, setShare] = useState(estimateShare());
 	useEffect(() => {
-		const tell = () => setAny(estimates.size > 0);
+		const tell = () => setShare(estimateShare());
 		watchers.add(tell);
 		tell();
 		return () => void watchers.delete(tell);
 	}, []);
-	return any;
+	return share;
 }
 
 export interface Answer<T> {

@@ -10,7 +10,7 @@ import {
 	type Address,
 	type Value,
 } from '../base/address';
-import { estimateShare, showing, useEstimates } from '../base/ask';
+import { showing, useEstimates } from '../base/ask';
 import { count, shortCount, size, stateInWords } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import { Filters } from '../filters/panel';
@@ -188,9 +188,10 @@ function Missing() {
 
 /** Over the end of the view, where it moves nothing and hides no heading. */
 function EstimateNote() {
-	return useEstimates() ? (
+	const share = useEstimates();
+	return share ? (
 		<p class="preview" role="status">
-			Estimate from one block in {estimateShare()}; the exact answer is on its way
+			Estimate from one block in {share}; the exact answer is on its way
 		</p>
 	) : null;
 }

@@ -442,6 +442,12 @@ void matcher_done(struct matcher *matcher)
 	free(take_ptr(matcher->thread_passes));
 }
 
+void matcher_only_leaked(struct matcher *matcher)
+{
+	matcher->leaked_only = true;
+	matcher->columns |= ROWS_END;
+}
+
 int matcher_cancelled(const struct matcher *matcher, struct err_text *err)
 {
 	int r = cancel_check(&matcher->filter->cancel);
@@ -480,6 +486,8 @@ uint32_t matcher_block_rows(const struct matcher *matcher, const struct row_bloc
 	left = matcher->rows - zone->first_row;
 	if (left > zone->count)
 		left = zone->count;
+	if (matcher->leaked_only && !value_possible(VALUE_LEAKED, 0, zone))
+		return 0;
 	if (matcher->everything)
 		return (uint32_t)left;
 	if (f->before_start || zone->min.birth_ns > f->to_ns || zone->max.birth_ns < f->from_ns ||

@@ -29,6 +29,7 @@ struct matcher {
 	uint32_t threads;
 	bool everything;      /* the filter has no condition */
 	uint32_t one_in;      /* the same as in the filter */
+	bool leaked_only;     /* only blocks that were not freed (matcher_only_leaked) */
 	bool moved;	      /* only blocks that a realloc made from another block */
 	bool hides_survivors; /* skip survivors: the question is what was allocated, not what is
 				 alive */
@@ -56,6 +57,9 @@ void matcher_done(struct matcher *matcher);
  * must live as long as the matcher. */
 void matcher_init_all(struct matcher *matcher, const struct recording *recording,
 		      const struct filter *filter);
+
+/* From now on only blocks that were not freed match, whatever else the filter asks. */
+void matcher_only_leaked(struct matcher *matcher);
 
 static inline unsigned matcher_columns(const struct matcher *matcher)
 {

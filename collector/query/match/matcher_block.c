@@ -145,6 +145,8 @@ static struct row_set select_rows(const struct matcher *matcher, const struct ro
 {
 	struct row_set rows = {.first = first, .count = end - first};
 
+	if (matcher->leaked_only)
+		KEEP(&rows, room, row_leaked(block, i));
 	if (matcher->hides_survivors)
 		KEEP(&rows, room, !row_survivor(block, i));
 	if (!matcher->everything) {

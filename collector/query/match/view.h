@@ -86,6 +86,9 @@ struct view {
  * whether the question was withdrawn. */
 int view_usage_index(struct view *view, const struct filter *filter, bool leaked,
 		     const struct usage_index **ret_index, struct err_text *err);
+/* Returns the index of all rows if it is there or beside the recording, without waiting; else
+ * NULL. */
+const struct usage_index *view_usage_index_known(struct view *view);
 /* Frees the indexes over time: the rows have changed, or the view ends. */
 void view_forget_indexes(struct view *view);
 

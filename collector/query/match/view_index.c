@@ -26,7 +26,7 @@ void view_forget_indexes(struct view *view)
 static int view_index_make(struct view *view, const struct matcher *all, bool leaked,
 			   struct err_text *err)
 {
-	const struct history_of of = {.matcher = all, .leaked_only = leaked};
+	const struct history_of of = {.matcher = all};
 	struct kept_index *usage = &view->usage[leaked];
 	int r;
 
@@ -46,6 +46,8 @@ int view_usage_index(struct view *view, const struct filter *filter, bool leaked
 	int r;
 
 	matcher_init_all(&all, view->recording, filter);
+	if (leaked)
+		matcher_only_leaked(&all);
 	r = view_lock(&view->index_lock, &all, err);
 	if (r < 0)
 		return r;
@@ -54,4 +56,19 @@ int view_usage_index(struct view *view, const struct filter *filter, bool leaked
 	*ret_index = view->usage[leaked].index;
 	pthread_mutex_unlock(&view->index_lock);
 	return r;
+}
+
+const struct usage_index *view_usage_index_known(struct view *view)
+{
+	struct kept_index *usage = &view->usage[false];
+	const struct usage_index *index;
+
+	if (pthread_mutex_trylock(&view->index_lock))
+		return NULL;
+	if (!usage->index &&
+	    usage_index_load(view->recording, false, &usage->kept, &usage->index) < 0)
+		view_index_forget(usage);
+	index = usage->index;
+	pthread_mutex_unlock(&view->index_lock);
+	return index;
 }

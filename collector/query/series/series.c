@@ -44,16 +44,19 @@ static int highest_first(const void *a, const void *b, void *courses)
 }
 
 /* Chooses the groups with the highest peaks, each by one of its stacks. */
-static int series_choose(const struct parted *p, const struct history_of *of,
+static int series_choose(struct view *view, const struct parted *p, const struct history_of *of,
 			 struct kept_bands *ret_chosen, struct err_text *err)
 {
+	const struct usage_index *all = view_usage_index_known(view);
+	struct history_of these = *of;
 	cleanup(cleanup_free) struct course *courses =
 		calloc((size_t)p->groups + 1, sizeof(*courses));
 	cleanup(cleanup_free) uint32_t *order = calloc((size_t)p->groups + 1, sizeof(*order));
 	int r = courses && order ? 0 : -ENOMEM;
 
+	these.like = all ? usage_index_bins(all) : NULL;
 	if (!r)
-		r = courses_follow(of, &(struct course_groups){p->of_node, p->nodes, p->groups},
+		r = courses_follow(&these, &(struct course_groups){p->of_node, p->nodes, p->groups},
 				   courses, err);
 	if (r < 0)
 		return r;
@@ -72,7 +75,7 @@ static int chosen_bands(struct view *view, const struct parted *p, const struct 
 			enum grouping grouping, struct kept_bands *ret_chosen, struct err_text *err)
 {
 	struct kept_bands *kept =
-		&view->bands[grouping][of->matcher->filter->hide][of->leaked_only];
+		&view->bands[grouping][of->matcher->filter->hide][of->matcher->leaked_only];
 	uint64_t generation = view->generation + 1;
 	int r;
 
@@ -81,7 +84,7 @@ static int chosen_bands(struct view *view, const struct parted *p, const struct 
 	pthread_mutex_unlock(&view->sums_lock);
 	if (of->matcher->everything && ret_chosen->generation == generation)
 		return 0;
-	r = series_choose(p, of, ret_chosen, err);
+	r = series_choose(view, p, of, ret_chosen, err);
 	if (r < 0 || !of->matcher->everything)
 		return r;
 	ret_chosen->generation = generation;
@@ -304,7 +307,7 @@ static int series_ask(struct view *view, const struct matcher *m,
 	cleanup(parted_done) struct parted parted = {0};
 	cleanup(judges_done) struct judges judges = {.count = 0};
 	cleanup(cleanup_free) uint64_t *moments = NULL;
-	struct history_of of = {.matcher = m, .leaked_only = over->leaked_only};
+	struct history_of of = {.matcher = m};
 	int r = timeline_with_peaks(view, m, over, q->blocks, ret_timeline, &moments, err);
 
 	if (r < 0)
@@ -332,6 +335,8 @@ int query_series(struct view *view, const struct filter *filter,
 	if (r < 0)
 		return r;
 	m.hides_survivors = false;
+	if (over->leaked_only)
+		matcher_only_leaked(&m);
 	r = series_ask(view, &m, over, question, &timeline, &list, err);
 	matcher_done(&m);
 	if (r < 0) {

@@ -106,8 +106,7 @@ static int bands_rows(void *part, const struct row_block *block, const struct ro
 		uint64_t death = death_time(block, i);
 
 		first = first_moment(q, first, birth_time(block, i));
-		if (first == q->moment_count || death <= q->moments[first] ||
-		    (b->of->leaked_only && !row_leaked(block, i)))
+		if (first == q->moment_count || death <= q->moments[first])
 			continue;
 		bands_add_row(b, block, i, first, moment_from(q, first, death));
 	}

@@ -73,9 +73,12 @@ static bool filtered_index_is_of(const struct filtered_index *index, const struc
 	       memcmp(index->key.data, key->data, key->length) == 0;
 }
 
-static int filtered_index_make(const struct history_of *of, struct buf *key,
+/* The bins of all rows serve any filter, because it has no more events in a bin than they have. */
+static int filtered_index_make(struct view *view, const struct history_of *of, struct buf *key,
 			       struct filtered_index **ret_index, struct err_text *err)
 {
+	const struct usage_index *all = view_usage_index_known(view);
+	struct history_of these = *of;
 	cleanup(cleanup_filtered_index_put) struct filtered_index *index =
 		calloc(1, sizeof(*index));
 	int r;
@@ -83,7 +86,8 @@ static int filtered_index_make(const struct history_of *of, struct buf *key,
 	if (!index)
 		return err_set(err, -ENOMEM, "out of memory");
 	index->users = 1;
-	r = usage_index_new(of, &index->index, err);
+	these.like = all ? usage_index_bins(all) : NULL;
+	r = usage_index_new(&these, &index->index, err);
 	if (r < 0)
 		return r;
 	index->key = *key;
@@ -97,19 +101,19 @@ int filtered_index_get(struct view *view, const struct history_of *of,
 {
 	const struct matcher *m = of->matcher;
 	struct filtered_indexes *indexes = &view->filtered[m->one_in != 0];
-	struct filtered_index **kept = &indexes->kept[of->leaked_only], *made;
+	struct filtered_index **kept = &indexes->kept[m->leaked_only], *made;
 	cleanup(buf_done) struct buf key = {0};
 	int r = put_key(&key, view, of);
 
 	if (r < 0)
 		return err_set(err, r, "out of memory");
 	if (m->filter->only) /* no other question has these rows */
-		return filtered_index_make(of, &key, ret_index, err);
+		return filtered_index_make(view, of, &key, ret_index, err);
 	r = view_lock(&indexes->lock, m, err);
 	if (r < 0)
 		return r;
 	if (!filtered_index_is_of(*kept, &key)) {
-		r = filtered_index_make(of, &key, &made, err);
+		r = filtered_index_make(view, of, &key, &made, err);
 		if (!r) {
 			filtered_index_put(*kept);
 			*kept = made;

@@ -15,8 +15,10 @@
 
 #include "base/ban.h"
 
-#define PARTS	  16
-#define DIGIT_MAX 10 /* maximum number of bits sorted by at a time */
+#define PARTS		16
+#define DIGIT_MAX	10 /* maximum number of bits sorted by at a time */
+#define CELLS_MAX	16384u
+#define CELL_EVENTS_MAX 32u
 
 /* ---- sorting ---- */
 
@@ -93,35 +95,88 @@ static unsigned width_of(uint64_t value)
 	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-/* Sorts by time, from `from` into `to`: a radix sort on the digits in which the times differ. If
- * time and number do not fit into one key, as in bins of many hours, a comparison sort is used. */
-static int sort_events(struct sorter *s, const struct history_event *from, size_t count,
-		       struct events *to, uint64_t base)
+/* Puts each event into one of as many cells as there are events, by its time, and then sorts the
+ * few that share a cell. Returns false without having done anything if some cell has too many. */
+static bool sort_by_cell(const struct history_event *from, size_t count, struct history_event *to,
+			 uint64_t base, unsigned bits)
 {
-	unsigned number = width_of(count), low, bits, digits, width;
-	uint64_t any = 0;
+	unsigned width = width_of(count), shift = bits > width ? bits - width : 0;
+	uint16_t at[CELLS_MAX];
+	uint32_t sum = 0;
 
-	to->count = 0;
-	if (events_reserve(to, count) < 0 || sorter_reserve(s, count) < 0)
-		return -ENOMEM;
+	if (count >= CELLS_MAX)
+		return false;
+	memset(at, 0, sizeof(*at) << width);
 	for (size_t i = 0; i < count; i++)
-		any |= from[i].time_ns - base;
-	low = any ? (unsigned)__builtin_ctzll(any) : 0; /* low bits that are 0 in all times */
-	bits = width_of(any >> low);
-	to->count = count;
-	if (bits + number > 64) {
-		memcpy(to->list, from, count * sizeof(*from));
-		qsort(to->list, count, sizeof(*from), history_by_time);
-		return 0;
+		at[(from[i].time_ns - base) >> shift]++;
+	for (size_t c = 0; c < 1u << width; c++) {
+		uint16_t n = at[c];
+
+		if (n > CELL_EVENTS_MAX)
+			return false;
+		at[c] = (uint16_t)sum;
+		sum += n;
 	}
 	for (size_t i = 0; i < count; i++)
+		to[at[(from[i].time_ns - base) >> shift]++] = from[i];
+	for (size_t i = 1; i < count; i++) {
+		struct history_event event = to[i];
+		size_t k = i;
+
+		for (; k && to[k - 1].time_ns > event.time_ns; k--)
+			to[k] = to[k - 1];
+		if (k < i)
+			to[k] = event;
+	}
+	return true;
+}
+
+/* A radix sort on the digits in which the times differ: `bits` above the `low` ones. */
+static int sort_by_digits(struct sorter *s, const struct history_event *from, size_t count,
+			  struct history_event *to, uint64_t base, unsigned low, unsigned bits)
+{
+	unsigned number = width_of(count), digits = (bits + DIGIT_MAX - 1) / DIGIT_MAX,
+		 width = digits ? (bits + digits - 1) / digits : 0;
+
+	if (sorter_reserve(s, count) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
 		s->keys[i] = ((from[i].time_ns - base) >> low) << number | i;
-	digits = (bits + DIGIT_MAX - 1) / DIGIT_MAX;
-	width = digits ? (bits + digits - 1) / digits : 0;
 	for (unsigned d = 0; d < digits; d++)
 		sort_by_digit(s, count, number + d * width, width);
 	for (size_t i = 0; i < count; i++)
-		to->list[i] = from[s->keys[i] & ((1ull << number) - 1)];
+		to[i] = from[s->keys[i] & ((1ull << number) - 1)];
+	return 0;
+}
+
+/* Sorts by time, from `from` into `to`. If time and number of an event do not fit into one key, as
+ * in bins of many hours, a comparison sort is used. */
+static int sort_events(struct sorter *s, const struct history_event *from, size_t count,
+		       struct events *to, uint64_t base)
+{
+	uint64_t any = 0, last = base;
+	bool sorted = true;
+	unsigned low, bits;
+
+	to->count = 0;
+	if (events_reserve(to, count) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		any |= from[i].time_ns - base;
+		sorted &= from[i].time_ns >= last;
+		last = from[i].time_ns;
+	}
+	low = any ? (unsigned)__builtin_ctzll(any) : 0; /* low bits that are 0 in all times */
+	bits = width_of(any >> low);
+	to->count = count;
+	if (sorted && count)
+		memcpy(to->list, from, count * sizeof(*from));
+	if (sorted || sort_by_cell(from, count, to->list, base, bits + low))
+		return 0;
+	if (bits + width_of(count) <= 64)
+		return sort_by_digits(s, from, count, to->list, base, low, bits);
+	memcpy(to->list, from, count * sizeof(*from));
+	qsort(to->list, count, sizeof(*from), history_by_time);
 	return 0;
 }
 
@@ -210,7 +265,7 @@ static int add_near(struct history_reader *r, uint32_t segment, const struct row
 		     death_near = (death >= from) & (death < to) & (death < NO_TIME);
 		struct history_event birth;
 
-		if (!(birth_near | death_near) || (r->of->leaked_only && !row_leaked(r->block, i)))
+		if (!(birth_near | death_near))
 			continue;
 		birth = named_birth_of(r->of, r->block, i);
 		/* Both events are written, but only near ones are counted. This saves branches. */

@@ -47,12 +47,14 @@ uint32_t history_bins_find(const struct history_bins *bins, uint64_t time_ns);
 /* Selects the events. */
 struct history_of {
 	const struct matcher *matcher;
-	bool leaked_only; /* only blocks that were not freed */
-	bool nodes;	  /* events carry their node, */
+	bool nodes; /* events carry their node, */
 	/* or, if `label` is not NULL, what it returns for their row. The row has label_columns. */
 	uint32_t (*label)(const void *context, const struct row_block *block, uint32_t i);
 	const void *label_context;
 	unsigned label_columns;
+	/* Bins of other events of the same rows, which are copied if they fit; NULL: new ones are
+	 * made. */
+	const struct history_bins *like;
 };
 
 struct history_bin {

@@ -116,6 +116,27 @@ static void cut_at_starts(struct history_bins *bins, const uint64_t *births)
 	bins->start[bins->count] = UINT64_MAX;
 }
 
+/* Returns 1 if the bins fit and were copied, 0 if they do not fit, or -ENOMEM. */
+static int bins_copy(struct history_bins *bins, const struct history_bins *like, uint64_t rows)
+{
+	size_t starts;
+
+	if (!like || like->rows != rows || like->segment_rows != segment_rows)
+		return 0;
+	*bins = (struct history_bins){.rows = rows,
+				      .segment_rows = segment_rows,
+				      .segments = like->segments,
+				      .count = like->count};
+	starts = ((size_t)bins->count + 1) * sizeof(*bins->start);
+	bins->start = malloc(starts);
+	bins->segment = malloc((size_t)bins->count * sizeof(*bins->segment));
+	if (!bins->start || !bins->segment)
+		return -ENOMEM;
+	memcpy(bins->start, like->start, starts);
+	memcpy(bins->segment, like->segment, (size_t)bins->count * sizeof(*bins->segment));
+	return history_bins_reach(bins) ? -ENOMEM : 1;
+}
+
 static int bins_init(struct history_bins *bins, const struct matcher *m, struct err_text *err)
 {
 	cleanup(cleanup_free) uint64_t *births = NULL;
@@ -165,8 +186,6 @@ static void visit_row(const struct far_sweep *s, const struct row_block *block, 
 {
 	struct history_event event, end;
 
-	if (s->of->leaked_only && !row_leaked(block, i))
-		return;
 	event = named_birth_of(s->of, block, i);
 	end = death_of(&event, death_time(block, i));
 	if (far_birth)
@@ -432,9 +451,11 @@ int history_bins_make(const struct history_of *of, struct history_bins *bins, ui
 {
 	cleanup(cleanup_free) uint32_t *counts = NULL;
 	struct far_all all = {0};
-	int r = bins_init(bins, of->matcher, err);
+	int r = bins_copy(bins, of->like, of->matcher->rows);
 
 	if (!r)
+		r = bins_init(bins, of->matcher, err);
+	if (r >= 0)
 		r = count_all(of, bins, &counts, &all, err);
 	for (unsigned c = 0; !r && c < CUTS; c++) {
 		r = cut_bins(bins, counts,

@@ -59,8 +59,8 @@ static inline struct history_event death_of(const struct history_event *birth, u
 
 static inline unsigned history_columns(const struct history_of *of)
 {
-	return ROWS_SIZE | ROWS_WEIGHT | ROWS_BIRTH | ROWS_DEATH |
-	       (of->leaked_only ? ROWS_END : 0) | (of->nodes ? ROWS_STACK : 0) | of->label_columns;
+	return ROWS_SIZE | ROWS_WEIGHT | ROWS_BIRTH | ROWS_DEATH | (of->nodes ? ROWS_STACK : 0) |
+	       of->label_columns;
 }
 
 /* All far events in no order, if there is room for them (history_far_room); else `known` is

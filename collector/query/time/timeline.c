@@ -87,7 +87,8 @@ static int ask(struct view *view, const struct history_of *of, struct timeline *
 	int r;
 
 	if (of->matcher->everything) {
-		r = view_usage_index(view, of->matcher->filter, of->leaked_only, &index, err);
+		r = view_usage_index(view, of->matcher->filter, of->matcher->leaked_only, &index,
+				     err);
 	} else {
 		r = filtered_index_get(view, of, &filtered, err);
 		index = r ? NULL : filtered_index_of(filtered);
@@ -126,8 +127,7 @@ static int timeline_make(struct view *view, const struct matcher *m,
 	span = timeline.to_ns - timeline.from_ns;
 	timeline.width_ns = span / buckets + (span % buckets != 0);
 	timeline.count = (uint32_t)(span / timeline.width_ns + (span % timeline.width_ns != 0));
-	r = ask(view, &(struct history_of){.matcher = m, .leaked_only = question->leaked_only},
-		&timeline, peaks, err);
+	r = ask(view, &(struct history_of){.matcher = m}, &timeline, peaks, err);
 	if (r < 0)
 		timeline_done(&timeline);
 	else
@@ -156,6 +156,8 @@ int query_timeline(struct view *view, const struct filter *filter,
 	if (r < 0)
 		return r;
 	m.hides_survivors = false;
+	if (question->leaked_only)
+		matcher_only_leaked(&m);
 	r = timeline_make(view, &m, question, &(struct peaks){0}, ret_timeline, err);
 	matcher_done(&m);
 	return r;

@@ -31,6 +31,11 @@ void usage_index_free(struct usage_index *index)
 	free(index);
 }
 
+const struct history_bins *usage_index_bins(const struct usage_index *index)
+{
+	return &index->bins;
+}
+
 /* ---- sums ---- */
 
 static int64_t plus(int64_t a, int64_t b)

@@ -38,6 +38,7 @@ struct usage_index;
 int usage_index_new(const struct history_of *of, struct usage_index **ret_index,
 		    struct err_text *err);
 void usage_index_free(struct usage_index *index);
+const struct history_bins *usage_index_bins(const struct usage_index *index);
 
 /* Here and below, `of` must be as it was for usage_index_new; its matcher may be another one of the
  * same filter. */
