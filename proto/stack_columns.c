@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "proto/columns_put.h"
 #include "base/ban.h"
 
 static struct reader column_reader(ProtobufCBinaryData data)
@@ -78,15 +79,24 @@ uint32_t stacks_encoder_room(size_t size)
 	return (uint32_t)(size / STACKS_NODE_MAX);
 }
 
+/* Most nodes hang below the node before them, in the same module. */
+static inline void put_small(struct column *c, uint64_t value)
+{
+	if (__builtin_expect(value < 0x80, 1))
+		c->data[c->length++] = (uint8_t)value;
+	else
+		column_put_exact(c, value);
+}
+
 int stacks_encoder_put(struct stacks_encoder *e, const struct stack_node *node)
 {
 	if (e->parent.capacity - e->parent.length < 5 ||
 	    e->module.capacity - e->module.length < 5 ||
 	    e->offset.capacity - e->offset.length < VARINT_MAX)
 		return -ENOSPC;
-	column_put_exact(&e->parent, node->parent ? e->first + e->count - node->parent : 0);
-	column_put_exact(&e->module, node->module);
-	column_put_exact(&e->offset, zigzag((int64_t)(node->offset - e->last_offset)));
+	put_small(&e->parent, node->parent ? e->first + e->count - node->parent : 0);
+	put_small(&e->module, node->module);
+	column_put(&e->offset, zigzag((int64_t)(node->offset - e->last_offset)));
 	e->last_offset = node->offset;
 	e->count++;
 	return 0;

@@ -121,15 +121,22 @@ static inline uint32_t *node_slot(const struct stacks *s, uint64_t hash, uint32_
 /* Returns 0 if the node is new and the table already has `limit` nodes. */
 static uint32_t intern_node(struct stacks *s, uint32_t parent, uint32_t place, uint32_t limit)
 {
-	uint64_t hash = hash_of_node(parent, place);
-	uint32_t *slot = node_slot(s, hash, parent, place);
+	uint32_t next = parent + 1, *slot;
+	uint64_t hash;
 
-	if (*slot)
-		return *slot & s->node_mask;
+	if (next <= s->nodes && s->node[next].parent == parent && s->node[next].place == place)
+		return next;
+	if (next <= s->nodes) {
+		hash = hash_of_node(parent, place);
+		slot = node_slot(s, hash, parent, place);
+		if (*slot)
+			return *slot & s->node_mask;
+		if (s->nodes < limit)
+			*slot = index_entry(s, hash, s->nodes + 1);
+	}
 	if (s->nodes >= limit)
 		return 0;
 	s->node[++s->nodes] = (struct stacks_node){.parent = parent, .place = place};
-	*slot = index_entry(s, hash, s->nodes);
 	return s->nodes;
 }
 
@@ -251,6 +258,8 @@ static void index_again(struct stacks *s)
 		const struct stacks_node *n = &s->node[i];
 		uint64_t hash = hash_of_node(n->parent, n->place);
 
+		if (n->parent + 1 == i)
+			continue;
 		*node_slot(s, hash, n->parent, n->place) = index_entry(s, hash, i);
 	}
 }

@@ -20,8 +20,12 @@
  * and cuts the rest under a node FRAME_TABLE_FULL. A sixteenth of the nodes is reserved for those
  * cuts. When the reserve is used up, too, the outer node itself stands for the stack.
  *
- * The index of nodes is a hash table in which the parent's number chooses the cache line. New
- * stacks look up nodes near those that they have just looked up. With a compiler, two of three
+ * Nodes that follow each other in a stack and are new get consecutive numbers. So the child of a
+ * node is often the node after it. This is tried first, and such a child is not in the index: deep
+ * stacks that have little in common cost neither a search nor a cache miss per frame.
+ *
+ * The index of all other nodes is a hash table in which the parent's number chooses the cache line.
+ * New stacks look up nodes near those that they have just looked up. With a compiler, two of three
  * events have new stacks.
  *
  * A direct-mapped cache answers (parent, program counter, epoch) -> node, which most events ask. A
@@ -88,6 +92,24 @@ static inline uint32_t stacks_child(struct stacks *s, uint32_t parent, uint32_t 
 {
 	return stacks_below(s, parent, stacks_place(s, module, offset));
 }
+/* Returns the number of nodes that stacks may take. The rest is reserved for cuts. */
+static inline uint32_t stacks_limit(const struct stacks *s)
+{
+	return s->nodes_max - s->nodes_max / 16;
+}
+/* Returns the node after `parent` if that is its child with this place, or can become it; else
+ * 0. */
+static inline uint32_t stacks_next(struct stacks *s, uint32_t parent, uint32_t place)
+{
+	uint32_t next = parent + 1;
+
+	if (next <= s->nodes)
+		return s->node[next].parent == parent && s->node[next].place == place ? next : 0;
+	if (!place || s->has_cut || s->nodes >= stacks_limit(s))
+		return 0;
+	s->node[s->nodes = next] = (struct stacks_node){.parent = parent, .place = place};
+	return next;
+}
 /* Returns true if frames below this node were cut. */
 static inline bool stacks_is_cut(const struct stacks *s, uint32_t node)
 {
@@ -101,11 +123,6 @@ static inline uint32_t stacks_number(const struct stacks *s, uint32_t node)
 /* Gets the definition of the node with this number. Returns false if the table has forgotten it;
  * the definition then is FRAME_FORGOTTEN. */
 bool stacks_get(const struct stacks *stacks, uint32_t number, struct stack_node *ret_node);
-/* Returns the number of nodes that stacks may take. The rest is reserved for cuts. */
-static inline uint32_t stacks_limit(const struct stacks *s)
-{
-	return s->nodes_max - s->nodes_max / 16;
-}
 /* Returns true if a stack with `frames` new frames certainly has room. */
 static inline bool stacks_has_room(const struct stacks *s, uint32_t frames)
 {

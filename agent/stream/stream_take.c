@@ -202,6 +202,32 @@ static inline bool stream_take_has_room(struct stream *s, uint32_t frames)
 	       find_room(s, frames);
 }
 
+/* Goes on below `parent` along nodes that follow each other, as far as the places are in the cache,
+ * and adds nodes for new frames. The batch has room for `count` of them. Returns how many frames
+ * are left; the outermost of all is pcs[count - 1]. */
+static __attribute__((noinline)) uint32_t find_chain(struct stream *s, uint32_t parent,
+						     uint64_t *trail, uint32_t *to,
+						     const uint64_t *pcs, uint32_t count,
+						     uint32_t epoch)
+{
+	uint32_t i = count;
+
+	for (; i; i--) {
+		uint64_t pc = __atomic_load_n(&pcs[i - 1], __ATOMIC_RELAXED),
+			 key = cache_key(pc, epoch);
+		const struct stacks_located *located = stacks_located(&s->stacks, key);
+
+		if (located->key != key)
+			break;
+		parent = stacks_next(&s->stacks, parent, (uint32_t)located->place);
+		if (!parent)
+			break;
+		stacks_cached(s->stacks.cache, s->stacks.cache_shift, trail, key);
+		*to++ = parent;
+	}
+	return i;
+}
+
 /* Returns the node of an event's stack, or NO_ROOM if batch or table has no room for its new nodes.
  * It is safe to call it again with the same event. The program counters may be in memory that the
  * program can write, so each is read once. (The members of the event are separate arguments, so
@@ -214,6 +240,7 @@ static inline __attribute__((always_inline)) uint32_t intern(struct stream *s,
 	uint32_t *to = l->node + keep, parent = 0;
 	struct stacks_cached *const cache = s->stacks.cache;
 	const uint32_t shift = s->stacks.cache_shift;
+	uint32_t left;
 	uint64_t trail;
 
 	if (keep)
@@ -230,6 +257,12 @@ static inline __attribute__((always_inline)) uint32_t intern(struct stream *s,
 			if (!stream_take_has_room(s, i + 1))
 				return NO_ROOM;
 			parent = find_node(s, parent, pc, epoch, cached);
+			*to++ = parent;
+			left = find_chain(s, parent, &trail, to, pcs, i, epoch);
+			to += i - left;
+			i = left;
+			parent = to[-1];
+			continue;
 		}
 		*to++ = parent;
 	}

@@ -113,6 +113,78 @@ static void test_limits(void **state)
 	assert_int_equal(s.base, 8);
 }
 
+#define TURNS 3 /* places below a node */
+
+/* What the table must answer: by node and turn, the child, 0: none. */
+struct tree {
+	uint32_t child[16384][TURNS];
+};
+
+/* Asks for a child in one of the two ways in which the stream does. */
+static uint32_t go_down(struct stacks *s, struct tree *tree, uint32_t node, uint32_t turn,
+			bool next)
+{
+	uint32_t place = stacks_place(s, 1, turn), known = tree->child[node][turn],
+		 nodes = s->nodes, got = next ? stacks_next(s, node, place) : 0;
+
+	if (!got)
+		got = stacks_below(s, node, place);
+	assert_int_equal(got, known ? known : nodes + 1);
+	assert_int_equal(s->nodes, known ? nodes : nodes + 1);
+	assert_true(got < 16384);
+	tree->child[node][turn] = got;
+	return got;
+}
+
+static void read_tree(const struct stacks *s, struct tree *tree)
+{
+	memset(tree, 0, sizeof(*tree));
+	for (uint32_t i = 1; i <= s->nodes; i++) {
+		uint32_t turn = (uint32_t)(s->place[s->node[i].place] & STACKS_OFFSET_MAX);
+
+		assert_true(s->node[i].parent < i);
+		assert_int_equal(tree->child[s->node[i].parent][turn], 0);
+		tree->child[s->node[i].parent][turn] = i;
+	}
+}
+
+/* A node is found again, whether it is the one after its parent or another, also after the table
+ * has forgotten others, moved, or both. */
+static void test_chains(void **state)
+{
+	static uint8_t memory[2][192 << 10];
+	static struct tree tree;
+	static uint32_t node[40];
+	struct stacks_path path = {.node = node};
+	struct stacks s;
+	uint32_t renewed = 0, into = 1;
+
+	(void)state;
+	srandom(5);
+	stacks_init(&s, memory[0], 128 << 10);
+	while (renewed < 20) {
+		uint32_t at = 0;
+
+		path.depth = 0;
+		for (uint32_t depth = (uint32_t)random() % 40; path.depth < depth;) {
+			at = go_down(&s, &tree, at, (uint32_t)random() % TURNS,
+				     (uint32_t)random() % 2);
+			node[path.depth++] = at;
+		}
+		if (stacks_has_room(&s, 40))
+			continue;
+		assert_true(stacks_renew(&s, &path, 1, &none));
+		if (++renewed % 5 == 0) {
+			stacks_move(&s, memory[into], sizeof(memory[0]));
+			into = !into;
+		}
+		read_tree(&s, &tree);
+		at = 0;
+		for (uint32_t i = 0; i < path.depth; at = node[i++])
+			assert_int_equal(s.node[node[i]].parent, at);
+	}
+}
+
 /* What a collector knows. */
 struct knowledge {
 	struct stack_node node[4 * EVENTS];
@@ -264,9 +336,8 @@ static void test_stream(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_held),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_table),  cmocka_unit_test(test_held),
+		cmocka_unit_test(test_limits), cmocka_unit_test(test_chains),
 		cmocka_unit_test(test_stream),
 	};
 
