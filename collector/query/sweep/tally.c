@@ -12,6 +12,9 @@
 #define Z	     1.96
 #define MEAN_UNKNOWN 64.0 /* assumed bytes of a block if no block was seen */
 #define UNSEEN	     3.0  /* exp(-3) is 0.05 */
+/* Before its largest interval a thread had half of it, a quarter and so on. Blocks may be unseen at
+ * each of them: the root of 1 + 1/4 + 1/16... */
+#define SMALLER_TOO 1.1547
 
 double tally_error(double estimate, double variance)
 {
@@ -39,14 +42,14 @@ static double tally_least(double a, double b)
 /*
  * Returns the bytes and blocks that may have been born unseen while the program was thinned. They
  * are at most all blocks that sampling skipped, with the mean size of the known blocks, and at most
- * UNSEEN times recording_thinned_interval. The number of blocks assumes the mean size of the
- * sampled blocks, which are the small ones.
+ * UNSEEN times recording_thinned_interval (and those before it). The number of blocks assumes the
+ * mean size of the sampled blocks, which are the small ones.
  */
 static void unseen_births(const struct recording *recording, const struct tally *tally,
 			  const struct usage *usage, double *ret_bytes, double *ret_blocks)
 {
 	double passed = (double)recording_ledger(recording)->not_sampled;
-	double most = UNSEEN * recording_thinned_interval(recording);
+	double most = UNSEEN * SMALLER_TOO * recording_thinned_interval(recording);
 	double mean = usage->bytes ? (double)usage->bytes / (double)usage->blocks : MEAN_UNKNOWN;
 	double small = tally->sampled_bytes > 0 ? tally->sampled_bytes / tally->sampled_blocks
 						: MEAN_UNKNOWN;
