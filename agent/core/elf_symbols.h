@@ -35,10 +35,16 @@ bool elf_symbols_section(const struct elf_symbols *file, unsigned index, ElfW(Sh
 /* Reads `size` bytes of the file at `offset`. Returns false if the file has fewer. */
 bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out, size_t size);
 
+/* The names that a caller looks for. */
+struct elf_names {
+	const char *beginnings; /* the first three letters of all of them: "mal fre _Zn" */
+	bool (*wanted)(const char *name);
+};
+
 /* Calls `each` for every defined function symbol of the first table of type SHT_DYNSYM or
- * SHT_SYMTAB. With `named`, reads each name, and sorts the symbols of each piece of the table by
- * the offsets of their names; otherwise the name is "". Stops when `each` returns true. */
-void elf_symbols_walk(const struct elf_symbols *file, uint32_t type, bool named,
+ * SHT_SYMTAB: for those whose name is wanted; or, if `names` is NULL, for all, with the name "".
+ * Stops when `each` returns true. Returns false if there are too many names to tell. */
+bool elf_symbols_walk(const struct elf_symbols *file, uint32_t type, const struct elf_names *names,
 		      bool (*each)(void *context, const struct elf_symbol *symbol,
 				   const char *name),
 		      void *context);

@@ -103,7 +103,7 @@ static void search_symbols(struct extents *extents, uint64_t address)
 	extents->looks--;
 	extents->asked = address;
 	extents->high = UINT64_MAX;
-	elf_symbols_walk(extents->file, SHT_SYMTAB, false, compare_symbol, extents);
+	elf_symbols_walk(extents->file, SHT_SYMTAB, NULL, compare_symbol, extents);
 }
 
 bool extents_begin(struct extents *extents, uint64_t address)

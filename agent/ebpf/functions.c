@@ -56,19 +56,6 @@ static bool is_throwing(unsigned number, const char *name)
 	return !strncmp(function_known(number)->name, "new", 3) && !strstr(name, "nothrow");
 }
 
-/* A fast filter, since a file may have a hundred thousand symbols: the first two letters of all
- * names that matter. */
-static bool may_matter(const char *name)
-{
-	static const char beginnings[] =
-		"mi ma me tc je _r _Z re ra xa da sd ca cf fr po al va pv mm mu mr sb br";
-
-	for (const char *b = beginnings; b < beginnings + sizeof(beginnings) - 1; b += 3)
-		if (name[0] == b[0] && name[1] == b[1])
-			return true;
-	return false;
-}
-
 /* Returns true if the name of `f` is better than that of `than`, for the same function. Malloc's
  * family comes last in the table of functions. Of two operators, the first one is not the array
  * operator. */
@@ -111,6 +98,22 @@ static bool functions_is_copy(const char *name, char base[SITE_NAME_MAX])
 	return dot && strncmp(dot, ".cold", 5) != 0;
 }
 
+static bool functions_is_wanted(const char *name)
+{
+	char base[SITE_NAME_MAX];
+	bool heap;
+
+	functions_is_copy(name, base);
+	return mapping_function_find(base) >= 0 || function_of_name(base, &heap) >= 0;
+}
+
+static const struct elf_names wanted_names = {
+	"mi_ mal mem tc_ je_ jem _rj _Zn _Zd rea ral xal dal sda cal cfr fre pos ali val pva mma "
+	"mun "
+	"mre sbr brk",
+	functions_is_wanted,
+};
+
 static bool functions_take(void *context, const struct elf_symbol *symbol, const char *name)
 {
 	struct search *search = context;
@@ -118,7 +121,7 @@ static bool functions_take(void *context, const struct elf_symbol *symbol, const
 	bool local = symbol->binding == STB_LOCAL;
 	int number;
 
-	if (!may_matter(name) || strlen(name) >= sizeof(f.name))
+	if (strlen(name) >= sizeof(f.name))
 		return false;
 	f.copied = functions_is_copy(name, f.name);
 	if (strchr(name, '.') && !f.copied)
@@ -156,9 +159,11 @@ void functions_find(const struct elf_symbols *file, struct functions *ret)
 	ret->overflow = ret->malloc = ret->known = false;
 	ret->stripped = !elf_symbols_has(file, SHT_SYMTAB);
 	search.shown = true;
-	elf_symbols_walk(file, SHT_DYNSYM, true, functions_take, &search);
+	ret->overflow |=
+		!elf_symbols_walk(file, SHT_DYNSYM, &wanted_names, functions_take, &search);
 	search.shown = !elf_symbols_has(file, SHT_DYNSYM);
-	elf_symbols_walk(file, SHT_SYMTAB, true, functions_take, &search);
+	ret->overflow |=
+		!elf_symbols_walk(file, SHT_SYMTAB, &wanted_names, functions_take, &search);
 	qsort(ret->function, ret->count, sizeof(ret->function[0]), functions_compare);
 }
 

@@ -141,20 +141,6 @@ static int function_of(const struct elf_symbol *symbol, const char *name, bool c
 	return allocator_function_find_common(name);
 }
 
-/* A fast filter, since a program may have a hundred thousand symbols: the first three letters of
- * all names that matter. */
-static bool may_matter(const char *name)
-{
-	static const char beginnings[] =
-		"mi_ mal mem tc_ je_ jem _rj _Zn _Zd __a __h __t __m rea ral xal "
-		"dal sda cal cfr fre pos pva ali val";
-
-	for (const char *b = beginnings; b < beginnings + sizeof(beginnings) - 1; b += 4)
-		if (name[0] == b[0] && name[1] == b[1] && name[2] == b[2])
-			return true;
-	return false;
-}
-
 /* gcc names parts and copies of functions with a dot: "malloc.constprop.0". Only the function
  * itself branches to its seldom executed part (".cold"), so that is no copy. Any code may call the
  * others. */
@@ -166,6 +152,23 @@ static bool own_allocator_is_copy(const char *name, char base[ELF_NAME_MAX])
 	return dot && strncmp(dot, ".cold", 5) != 0;
 }
 
+static bool own_allocator_is_wanted_name(const char *full_name)
+{
+	char name[ELF_NAME_MAX];
+	bool heap;
+
+	own_allocator_is_copy(full_name, name);
+	return is_sanitizers(name) || allocator_function_find(name, &heap) >= 0 ||
+	       allocator_function_find_common(name) >= 0;
+}
+
+static const struct elf_names wanted_names = {
+	"mi_ mal mem tc_ je_ jem _rj _Zn _Zd __a __h __t __m rea ral xal dal sda cal cfr fre pos "
+	"pva "
+	"ali val",
+	own_allocator_is_wanted_name,
+};
+
 static bool take_symbol(void *context, const struct elf_symbol *symbol, const char *full_name)
 {
 	char name[ELF_NAME_MAX];
@@ -174,8 +177,6 @@ static bool take_symbol(void *context, const struct elf_symbol *symbol, const ch
 	int function;
 
 	(void)context;
-	if (!may_matter(full_name))
-		return false;
 	copied = own_allocator_is_copy(full_name, name);
 	if (strchr(full_name, '.') && !copied)
 		return false;
@@ -223,10 +224,12 @@ static void own_allocator_collect(void)
 	work.count = 0;
 	work.overflow = work.sanitized = work.malloc = work.free = false;
 	work.shown = true;
-	elf_symbols_walk(&work.file, SHT_DYNSYM, true, take_symbol, NULL);
+	work.overflow |=
+		!elf_symbols_walk(&work.file, SHT_DYNSYM, &wanted_names, take_symbol, NULL);
 	work.shown = false;
 	if (!work.sanitized)
-		elf_symbols_walk(&work.file, SHT_SYMTAB, true, take_symbol, NULL);
+		work.overflow |=
+			!elf_symbols_walk(&work.file, SHT_SYMTAB, &wanted_names, take_symbol, NULL);
 	if (work.sanitized)
 		work.count = 0; /* `agent run` refuses these programs; others run unpatched */
 	drop_uncommon();
@@ -340,8 +343,8 @@ static void read_moves(void)
 		return;
 	for (unsigned i = 0; i < work.file.segment_count; i++)
 		look_for_branches(&work.file.segment[i]);
-	elf_symbols_walk(&work.file, SHT_DYNSYM, false, symbol_found, NULL);
-	elf_symbols_walk(&work.file, SHT_SYMTAB, false, symbol_found, NULL);
+	elf_symbols_walk(&work.file, SHT_DYNSYM, NULL, symbol_found, NULL);
+	elf_symbols_walk(&work.file, SHT_SYMTAB, NULL, symbol_found, NULL);
 }
 
 /* ---- whole allocators ---- */

@@ -51,11 +51,23 @@ static bool see(void *context, const struct elf_symbol *symbol, const char *name
 	return seen.count == seen.most;
 }
 
-static void walk_all(bool named, unsigned most)
+static bool is_known(const char *name)
+{
+	return !strcmp(name, "malloc") || !strcmp(name, "free");
+}
+
+static bool is_free(const char *name)
+{
+	return !strcmp(name, "free");
+}
+
+static const struct elf_names both = {"mal fre", is_known}, one = {"mal fre", is_free};
+
+static void walk_all(const struct elf_names *wanted, unsigned most)
 {
 	memset(&seen, 0, sizeof(seen));
 	seen.most = most;
-	elf_symbols_walk(&file, SHT_SYMTAB, named, see, &seen);
+	assert_true(elf_symbols_walk(&file, SHT_SYMTAB, wanted, see, &seen));
 }
 
 /* Functions that the file has, whatever else it names. */
@@ -80,30 +92,32 @@ static void test_functions(void **state)
 	put_section(&m, S_SYMBOLS, ".symtab", SHT_SYMTAB, SYMBOLS_AT,
 		    8 * (WIDE ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)), S_STRINGS);
 	assert_int_equal(open_made(), 0);
-	walk_all(false, 0);
+	walk_all(NULL, 0);
 	for (unsigned i = 0; i < 7; i++)
 		if (symbols[i].is_code) {
 			assert_int_equal(seen.value[found], symbols[i].value);
 			assert_string_equal(seen.name[found++], "");
 		}
 	assert_int_equal(seen.count, found);
-	/* With names they come in the order of those. */
-	walk_all(true, 0);
+	walk_all(&both, 0);
 	assert_int_equal(seen.count, 2);
-	assert_string_equal(seen.name[0], "malloc");
-	assert_int_equal(seen.value[0], 0x20);
-	assert_string_equal(seen.name[1], "free");
-	assert_int_equal(seen.value[1], 0x10);
-	walk_all(true, 1); /* that is enough */
+	assert_string_equal(seen.name[0], "free");
+	assert_int_equal(seen.value[0], 0x10);
+	assert_string_equal(seen.name[1], "malloc");
+	assert_int_equal(seen.value[1], 0x20);
+	walk_all(&both, 1); /* that is enough */
 	assert_int_equal(seen.count, 1);
+	walk_all(&one, 0);
+	assert_int_equal(seen.count, 1);
+	assert_string_equal(seen.name[0], "free");
 	seen.count = 0;
-	elf_symbols_walk(&file, SHT_DYNSYM, true, see, &seen);
+	elf_symbols_walk(&file, SHT_DYNSYM, &both, see, &seen);
 	assert_int_equal(seen.count, 0);
 	/* Of a table that the file does not have in full, nothing. */
 	put_section(&m, S_SYMBOLS, ".symtab", SHT_SYMTAB, SYMBOLS_AT,
 		    60 * (WIDE ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)), S_STRINGS);
 	assert_int_equal(open_made(), 0);
-	walk_all(false, 0);
+	walk_all(NULL, 0);
 	assert_int_equal(seen.count, 0);
 }
 
