@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/stream/stream.h"
+#include "agent/stream/stream_nodes.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns_put.h"
 #include "base/ban.h"
@@ -140,40 +141,6 @@ static bool take_left(struct stream *s, const struct run_item *item)
 
 /* ---- stacks ---- */
 
-/* Returns the cache's key. Addresses have 48 bits, so the lower half of the epoch fits above
- * them. */
-static inline uint64_t cache_key(uint64_t pc, uint32_t epoch)
-{
-	return pc ^ (uint64_t)epoch << 48;
-}
-
-static uint32_t stream_take_find_place(struct stream *s, uint64_t pc, uint32_t epoch)
-{
-	/* A return address may be the first address after its module, so the call before it is
-	 * looked up. */
-	const struct module_place *in =
-		pc < RUN_PSEUDO_LIMIT ? NULL : modules_find(&s->modules, pc - 1, epoch);
-
-	return in ? stacks_place(&s->stacks, in->number, pc - in->bias)
-		  : stacks_place(&s->stacks, 0, pc);
-}
-
-/* Returns the node for a program counter below `parent`, after a miss in the cache of nodes. */
-static __attribute__((noinline)) uint32_t find_node(struct stream *s, uint32_t parent, uint64_t pc,
-						    uint32_t epoch, struct stacks_cached *cached)
-{
-	uint64_t key = cache_key(pc, epoch);
-	struct stacks_located *located = stacks_located(&s->stacks, key);
-	uint32_t node;
-
-	if (located->key != key || !located->place)
-		*located = (struct stacks_located){.key = key,
-						   .place = stream_take_find_place(s, pc, epoch)};
-	node = stacks_below(&s->stacks, parent, (uint32_t)located->place);
-	*cached = (struct stacks_cached){.key = key, .parent = parent, .node = node};
-	return node;
-}
-
 /* The slow path of stream_take_has_room. */
 static __attribute__((cold)) bool find_room(struct stream *s, uint32_t frames)
 {
@@ -202,32 +169,6 @@ static inline bool stream_take_has_room(struct stream *s, uint32_t frames)
 	       find_room(s, frames);
 }
 
-/* Goes on below `parent` along nodes that follow each other, as far as the places are in the cache,
- * and adds nodes for new frames. The batch has room for `count` of them. Returns how many frames
- * are left; the outermost of all is pcs[count - 1]. */
-static __attribute__((noinline)) uint32_t find_chain(struct stream *s, uint32_t parent,
-						     uint64_t *trail, uint32_t *to,
-						     const uint64_t *pcs, uint32_t count,
-						     uint32_t epoch)
-{
-	uint32_t i = count;
-
-	for (; i; i--) {
-		uint64_t pc = __atomic_load_n(&pcs[i - 1], __ATOMIC_RELAXED),
-			 key = cache_key(pc, epoch);
-		const struct stacks_located *located = stacks_located(&s->stacks, key);
-
-		if (located->key != key)
-			break;
-		parent = stacks_next(&s->stacks, parent, (uint32_t)located->place);
-		if (!parent)
-			break;
-		stacks_cached(s->stacks.cache, s->stacks.cache_shift, trail, key);
-		*to++ = parent;
-	}
-	return i;
-}
-
 /* Returns the node of an event's stack, or NO_ROOM if batch or table has no room for its new nodes.
  * It is safe to call it again with the same event. The program counters may be in memory that the
  * program can write, so each is read once. (The members of the event are separate arguments, so
@@ -248,7 +189,7 @@ static inline __attribute__((always_inline)) uint32_t intern(struct stream *s,
 	trail = stacks_trail(parent);
 	for (uint32_t i = count; i-- > 0;) {
 		uint64_t pc = __atomic_load_n(&pcs[i], __ATOMIC_RELAXED),
-			 key = cache_key(pc, epoch);
+			 key = stream_cache_key(pc, epoch);
 		struct stacks_cached *cached = stacks_cached(cache, shift, &trail, key);
 
 		if (__builtin_expect(cached->key == key && cached->parent == parent, 1)) {
@@ -256,9 +197,9 @@ static inline __attribute__((always_inline)) uint32_t intern(struct stream *s,
 		} else {
 			if (!stream_take_has_room(s, i + 1))
 				return NO_ROOM;
-			parent = find_node(s, parent, pc, epoch, cached);
+			parent = stream_find_node(s, parent, pc, epoch, cached);
 			*to++ = parent;
-			left = find_chain(s, parent, &trail, to, pcs, i, epoch);
+			left = stream_find_chain(s, parent, &trail, to, pcs, i, epoch);
 			to += i - left;
 			i = left;
 			parent = to[-1];
