@@ -286,7 +286,9 @@ export function Overview(props: ViewProps) {
 					<div class="about">
 						<h2>{stream.cmdline || stream.name}</h2>
 						<p class="dim">
-							{stream.executable}, {stream.architecture}, recorded for{' '}
+							{[stream.executable, stream.architecture, 'recorded for']
+								.filter(Boolean)
+								.join(', ')}{' '}
 							{duration(nanoseconds(stream.runtime))}, {count(report.threads)}{' '}
 							{report.threads === 1 ? 'thread' : 'threads'},{' '}
 							{count(report.modules)} modules,{' '}

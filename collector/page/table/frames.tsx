@@ -13,6 +13,21 @@ export function nameOf(frame: Frame | undefined): string {
 	return frame?.function_short ?? fullNameOf(frame);
 }
 
+/**
+ * The name of a call site in a narrow column. Names of places that nobody can name differ at their
+ * end, so the module is cut there: "[libsql…+0xa74f0]".
+ */
+export function SiteName(props: { site: Parameters<typeof siteName>[0] }) {
+	const name = siteName(props.site);
+	const at = /^\[.*(?=\+0x[0-9a-f]+\]$)/.exec(name)?.[0].length ?? name.length;
+	return (
+		<span class="site-name" title={props.site.function ?? undefined}>
+			<span>{name.slice(0, at)}</span>
+			{name.slice(at)}
+		</span>
+	);
+}
+
 /** What a row of sums is about: a call site or a function. */
 export function siteName(row: {
 	function?: string | null;

@@ -21,7 +21,7 @@ import {
 	type Sum,
 } from '../api/types';
 import { siteFilterBeside } from '../filters/words';
-import { Place, siteName, Trail, upToSite } from './frames';
+import { Place, SiteName, siteName, Trail, upToSite } from './frames';
 import { HiddenNames, useIsHidden } from './hidden';
 import { Spark } from './spark';
 import { SumTable } from './sums';
@@ -98,7 +98,7 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 			key: 'function',
 			title: by === 'function' ? 'Function' : 'Call site',
 			width: 'minmax(150px, 3fr)',
-			cell: (g) => <span title={g.function ?? undefined}>{siteName(g)}</span>,
+			cell: (g) => <SiteName site={g} />,
 		},
 		...(by === 'function'
 			? []
