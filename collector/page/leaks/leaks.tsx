@@ -223,9 +223,11 @@ export function LeaksView(props: ViewProps) {
 					<None
 						address={address}
 						title={
-							stream.watched_to_end === false
-								? 'Everything was freed so far.'
-								: 'Nothing leaked: every block that was recorded was freed.'
+							sum && !all && sum.suppressed.total.blocks > 0
+								? 'Nothing else was left: what was not freed is suppressed.'
+								: stream.watched_to_end === false
+									? 'Everything was freed so far.'
+									: 'Nothing leaked: every block that was recorded was freed.'
 						}
 					/>
 				}
