@@ -30,7 +30,7 @@ struct answer_context frames_context(struct view *view, struct err_text *err)
 
 struct told_frame {
 	struct view_frame frame;
-	const char *function;
+	const char *function, *place;
 	uint64_t allocations;
 };
 
@@ -46,6 +46,10 @@ static const struct answer_field frame_fields[] = {
 	ROW("function", function, NULL,
 	    "the demangled name, or in brackets what the frame stands for", .when = IF_SET),
 	ROW_SHORT("function_short", function),
+	ROW("place", place, NULL,
+	    "where the function is that nobody can name, \"[library+offset]\"; absent: it has a "
+	    "name",
+	    .when = IF_SET),
 	ROW("raw_function", frame.raw_function, NULL, "the name as it stands in the file",
 	    .when = IF_SET),
 	ROW("source", frame.file, NULL, "the source file", .when = IF_SET),
@@ -70,6 +74,8 @@ static int frames_write(struct json *json, const char *key, struct view *view, u
 	/* A pseudo frame has no address, and its name is in brackets. */
 	if (told.frame.function || !told.frame.address)
 		told.function = stripped ? stripped : told.frame.name;
+	else
+		told.place = told.frame.name;
 	return json_object_of(json, key, &frame_answer, &told, NULL);
 }
 

@@ -496,6 +496,8 @@ export interface Frame {
 	function?: string;
 	/** The function without template arguments and parameters; absent if that is the same. */
 	function_short?: string;
+	/** Where the function is that nobody can name, "[library+offset]"; absent: it has a name. */
+	place?: string;
 	/** The name as it stands in the file. */
 	raw_function?: string;
 	/** The source file. */

@@ -5,7 +5,9 @@ import type { Frame } from '../api/types';
 
 /** As the debug information has it. */
 export function fullNameOf(frame: Frame | undefined): string {
-	return frame ? (frame.function ?? `[${baseName(frame.library ?? 'unknown')}]`) : '[unknown]';
+	return (
+		frame?.function ?? frame?.place ?? `[${baseName(frame?.library ?? 'unknown')}]`
+	);
 }
 
 /** Without template arguments and parameters. */

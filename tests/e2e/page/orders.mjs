@@ -141,7 +141,9 @@ export default async function ({
 	await page.keyboard.press('Escape');
 	await search.fill('');
 	await page.getByRole('button', { name: 'Snapshot…' }).click();
+	await dialog.getByLabel('Name of the snapshot').waitFor();
 	await page.keyboard.press('Escape');
+	await dialog.waitFor({ state: 'detached' });
 	await page.getByRole('radio', { name: 'Snapshots' }).click();
 	await taken('evening').getByText('1 process').click();
 	check(
