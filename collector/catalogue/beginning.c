@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/recording/file.h"
 #include "collector/recording/scan.h"
 #include "base/ban.h"
 
@@ -45,10 +46,12 @@ static int read_beginning(int fd, uint64_t size, const char *path, struct record
 
 int recording_beginning(const char *path, struct recording_beginning *ret, struct err_text *err)
 {
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup(cleanup_close) int fd = recording_file(path, err);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	return read_beginning(fd, (uint64_t)st.st_size, path, ret, err);
 }

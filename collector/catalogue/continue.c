@@ -16,6 +16,7 @@
 #include "collector/catalogue/merge.h"
 #include "collector/catalogue/store.h"
 #include "collector/catalogue/writer.h"
+#include "collector/recording/file.h"
 #include "collector/recording/scan.h"
 #include "collector/recording/stream_position.h"
 #include "collector/recording/totals.h"
@@ -48,10 +49,12 @@ struct continuing {
 static int continue_open_file(const char *path, int *ret_fd, uint64_t *ret_size,
 			      struct err_text *err)
 {
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup(cleanup_close) int fd = recording_file(path, err);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	*ret_size = (uint64_t)st.st_size;
 	*ret_fd = take_fd(fd);

@@ -18,6 +18,7 @@
 #include "collector/catalogue/listing.h"
 #include "collector/catalogue/store.h"
 #include "collector/catalogue/writer.h"
+#include "collector/recording/file.h"
 #include "collector/recording/stream_id.h"
 #include "collector/recording/stream_position.h"
 #include "base/ban.h"
@@ -282,24 +283,26 @@ int folder_totals(struct store *store, const struct stream_id *id, struct totals
 		  bool *ret_live, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
-	cleanup(cleanup_close) int fd = -1;
+	cleanup(recording_file_close) struct recording_file file = RECORDING_FILE_NONE;
 	struct totals totals = {0};
 	struct stat st;
-	int r;
+	int r = path ? recording_file_open(path, &file, err) : -ENOMEM;
 
-	if (!path)
-		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	if (r < 0)
+		return r;
+	if (fstat(file.fd, &st) < 0)
+		return err_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EBADMSG, "%s is no file", path);
 	if (ret_live)
-		*ret_live = recording_is_written(fd);
+		*ret_live = recording_file_is_written(&file);
 	if (catalogue_get(store->catalogue, id, &totals) == 1 &&
 	    totals.bytes > (uint64_t)st.st_size)
 		totals_done(&totals);
-	r = totals_scan(&totals, id, fd, (uint64_t)st.st_size, err);
+	if (totals.bytes < (uint64_t)st.st_size)
+		r = recording_file_fill(&file, path, err);
+	if (!r)
+		r = totals_scan(&totals, id, file.fd, (uint64_t)st.st_size, err);
 	if (r < 0) {
 		totals_done(&totals);
 		return r;

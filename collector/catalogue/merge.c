@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/catalogue/beginning.h"
+#include "collector/recording/file.h"
 #include "base/ban.h"
 
 enum merge_state { MERGE_WAITS, MERGE_OPEN, MERGE_DONE };
@@ -44,7 +45,7 @@ static int merge_file_begin(struct merge *m, size_t i, struct err_text *err)
 		return r;
 	if (memcmp(&f->due.id, &m->file[0].due.id, sizeof(f->due.id)))
 		return err_set(err, -EBADMSG, "%s: a batch of another stream", f->path);
-	if (stat(f->path, &st) < 0)
+	if (recording_file_stat(f->path, &st) < 0)
 		return err_set(err, -errno, "cannot read %s: %s", f->path, strerror(errno));
 	f->size = (uint64_t)st.st_size;
 	m->bytes += f->size;
@@ -126,9 +127,9 @@ static int merge_begin(struct merge *m, struct merge_file *f, struct err_text *e
 {
 	int r;
 
-	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	f->fd = recording_file(f->path, err);
 	if (f->fd < 0)
-		return err_set(err, -errno, "cannot open %s: %s", f->path, strerror(errno));
+		return f->fd;
 	r = scan_init(&f->scan, f->fd, 0, NULL);
 	f->state = MERGE_OPEN;
 	return r < 0 ? r : merge_advance(m, f, err);

@@ -1,5 +1,6 @@
 /* Recognizes our own files by content and name. See former.h. */
 #include "collector/cli/former.h"
+#include "collector/recording/file.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -98,13 +99,12 @@ static bool is_collapsed(const char *head, size_t length)
 
 int former_kind(int fd, const char *path)
 {
-	static const char magic[4] = {0x04, 0x22, 0x4d, 0x18}; /* begins an LZ4 frame */
 	char head[HEAD_BYTES];
 	ssize_t n = pread(fd, head, sizeof(head), 0);
 
 	if (n <= 0)
 		return n ? FORMER_OTHER : FORMER_EMPTY;
-	if (n >= (ssize_t)sizeof(magic) && !memcmp(head, magic, sizeof(magic)))
+	if (recording_file_is(head, (size_t)n))
 		return FORMER_RECORDING;
 	for (size_t i = 0; i < sizeof(formers) / sizeof(formers[0]); i++)
 		if (former_is(&formers[i], head, (size_t)n, path))

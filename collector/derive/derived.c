@@ -94,13 +94,14 @@ static uint64_t modified_ns(const struct stat *st)
 	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
 }
 
-static bool derived_fits(int fd, const struct state_fit *fit, uint64_t offset)
+static bool derived_fits(struct recording *r, const struct state_fit *fit)
 {
-	uint64_t hashed = 0, hash = 0, tail;
+	uint64_t hashed = 0, hash = 0, tail, offset = r->scan.offset;
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < offset || fit->hashed % DERIVED_CHUNK ||
-	    fit->hashed > offset || offset - fit->hashed >= DERIVED_CHUNK)
+	if (fstat(r->file.fd, &st) < 0 || (uint64_t)st.st_size < offset ||
+	    fit->hashed % DERIVED_CHUNK || fit->hashed > offset ||
+	    offset - fit->hashed >= DERIVED_CHUNK)
 		return false;
 	if ((uint64_t)st.st_size == fit->size && modified_ns(&st) == fit->mtime_ns)
 		return true;
@@ -108,8 +109,9 @@ static bool derived_fits(int fd, const struct state_fit *fit, uint64_t offset)
 		hashed = fit->hashed;
 		hash = fit->hash;
 	}
-	return hash_frames(fd, &hashed, &hash, offset, &tail) == 0 && hashed == fit->hashed &&
-	       hash == fit->hash && tail == fit->tail;
+	return recording_file_fill(&r->file, r->path, NULL) == 0 &&
+	       hash_frames(r->file.fd, &hashed, &hash, offset, &tail) == 0 &&
+	       hashed == fit->hashed && hash == fit->hash && tail == fit->tail;
 }
 
 /* ---- reading ---- */
@@ -213,7 +215,7 @@ int derived_load(struct recording *r)
 		struct state_fit fit = {0};
 		uint64_t size;
 		int fd, e = read_state(r, &fit);
-		bool frames_fit = !e && derived_fits(r->fd, &fit, r->scan.offset);
+		bool frames_fit = !e && derived_fits(r, &fit);
 
 		if (e == -ENOENT || e == -ENOMEM)
 			return e == -ENOENT ? 0 : e;
@@ -282,7 +284,7 @@ static int derived_take_over(struct recording *r, uint64_t *ret_cut)
 	struct state_fit fit = {0};
 	uint64_t size;
 	int e = read_state(r, &fit), fd = -1;
-	bool frames_fit = !e && derived_fits(r->fd, &fit, r->scan.offset);
+	bool frames_fit = !e && derived_fits(r, &fit);
 
 	if (e == -ENOMEM)
 		return e;
@@ -385,10 +387,12 @@ int derived_save(struct recording *r, struct err_text *err)
 
 	if (!e)
 		e = rows_write_late(&r->rows);
-	if (!e && fstat(r->fd, &st) < 0)
+	if (!e)
+		e = recording_file_fill(&r->file, r->path, err);
+	if (!e && fstat(r->file.fd, &st) < 0)
 		e = -errno;
 	if (!e)
-		e = hash_frames(r->fd, &d->hashed, &d->hash, r->scan.offset, &fit.tail);
+		e = hash_frames(r->file.fd, &d->hashed, &d->hash, r->scan.offset, &fit.tail);
 	if (e < 0)
 		return err_set(err, e, "cannot write rows to %s: %s", d->folder, strerror(-e));
 	fit.size = (uint64_t)st.st_size;

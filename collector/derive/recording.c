@@ -5,12 +5,10 @@
 #include "collector/derive/recording_parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -18,7 +16,6 @@
 #include "collector/columns/row_block.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
-#include "collector/recording/written.h"
 #include "proto/message.h"
 #include "base/ban.h"
 
@@ -70,8 +67,11 @@ static int recording_take_all(struct recording *r, uint64_t size,
 	struct err_text reason;
 	struct scan_item item;
 	bool ahead_of_us = true;
-	int e = recording_wake(r);
+	int e = r->scan.offset < size ? recording_file_fill(&r->file, r->path, err) : 0;
 
+	if (e < 0)
+		return e;
+	e = recording_wake(r);
 	while (!e &&
 	       (e = take_some(r, size, ahead_of_us, progress, context, &item, &reason)) == 1) {
 		scan_reject(&r->scan, &item, &reason);
@@ -151,7 +151,7 @@ static int recording_settle(struct recording *r, uint64_t size)
 	struct block_limits limits;
 	int e = 0;
 
-	if (r->definitions.process.ended || !recording_is_written(r->fd)) {
+	if (r->definitions.process.ended || !recording_file_is_written(&r->file)) {
 		r->flushed = true;
 		if (r->pairing.queue.count)
 			e = recording_wake(r);
@@ -176,7 +176,7 @@ static int file_size(const struct recording *r, uint64_t *ret_size, struct err_t
 {
 	struct stat st;
 
-	if (fstat(r->fd, &st) < 0)
+	if (fstat(r->file.fd, &st) < 0)
 		return recording_failed(r, -errno, err);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EBADMSG, "%s is not a recording: it is no regular file",
@@ -212,7 +212,7 @@ static int check_any(const struct recording *r, uint64_t size, struct err_text *
 
 void recording_clear(struct recording *r)
 {
-	int fd = r->fd;
+	struct recording_file file = r->file;
 	char *path = take_ptr(r->path);
 	struct derived derived = r->derived;
 	struct unpacked *unpacked = take_ptr(r->unpacked);
@@ -224,7 +224,8 @@ void recording_clear(struct recording *r)
 	other_events_done(&r->other_events);
 	definitions_done(&r->definitions);
 	decoded_done(&r->decoded);
-	*r = (struct recording){.path = path, .fd = fd, .derived = derived, .unpacked = unpacked};
+	*r = (struct recording){
+		.path = path, .file = file, .derived = derived, .unpacked = unpacked};
 	definitions_init(&r->definitions);
 	rows_init(&r->rows);
 	r->pairing.rows = &r->rows;
@@ -306,7 +307,7 @@ int recording_new(struct recording **ret_recording)
 
 	if (!r)
 		return -ENOMEM;
-	r->fd = -1;
+	r->file = RECORDING_FILE_NONE;
 	rows_init(&r->rows);
 	recording_clear(r);
 	if (unpacked_init(r) < 0) {
@@ -329,11 +330,8 @@ static int recording_begin(const char *path, struct recording **ret_recording, s
 	r->path = strdup(path);
 	if (e < 0 || !r->path)
 		return -ENOMEM;
-	/* A FIFO would wait for its writer. */
-	r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (r->fd < 0)
-		return err_set(err, -errno, "cannot open %s: %s", r->path, strerror(errno));
-	return scan_init(&r->scan, r->fd, 0, &r->damage);
+	e = recording_file_open(r->path, &r->file, err);
+	return e ? e : scan_init(&r->scan, r->file.fd, 0, &r->damage);
 }
 
 static int recording_load(struct recording *r, uint64_t size,
@@ -356,7 +354,7 @@ static int load_frames(struct recording *r, uint64_t size,
 	int e;
 
 	recording_clear(r);
-	e = scan_init(&r->scan, r->fd, 0, &r->damage);
+	e = scan_init(&r->scan, r->file.fd, 0, &r->damage);
 	return e ? e : recording_load(r, size, progress, context, err);
 }
 
@@ -421,9 +419,7 @@ void recording_close(struct recording *r)
 		return;
 	unpacked_done(r);
 	derived_done(&r->derived);
-	if (r->fd >= 0)
-		close(r->fd);
-	r->fd = -1;
+	recording_file_close(&r->file);
 	recording_clear(r);
 	free(r->path);
 	free(r);
@@ -442,7 +438,7 @@ void recording_close(struct recording *r)
 /* Begins the scan if no state was saved. */
 static int begin_scan(struct recording *r)
 {
-	return r->scan.messages ? 0 : scan_init(&r->scan, r->fd, 0, &r->damage);
+	return r->scan.messages ? 0 : scan_init(&r->scan, r->file.fd, 0, &r->damage);
 }
 
 int recording_open_writing(const char *path, struct recording **ret_recording, uint64_t *ret_cut,

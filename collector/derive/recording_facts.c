@@ -25,6 +25,11 @@ uint32_t recording_rows_version(void)
 	return STATE_VERSION;
 }
 
+bool recording_is_replaced(const struct recording *r)
+{
+	return !r->definitions.process.ended && recording_file_is_replaced(&r->file, r->path);
+}
+
 const char *recording_path(const struct recording *r)
 {
 	return r->path;

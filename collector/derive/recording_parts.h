@@ -13,6 +13,7 @@
 #include "collector/derive/derived.h"
 #include "collector/derive/pairing.h"
 #include "collector/columns/rows.h"
+#include "collector/recording/file.h"
 #include "collector/recording/info.h"
 #include "proto/columns.h"
 #include "collector/recording/scan.h"
@@ -21,7 +22,7 @@
 
 struct recording {
 	char *path;
-	int fd;
+	struct recording_file file; /* filled when frames are read */
 	struct scan scan;
 	struct err_text damage; /* reason of the first damage */
 	bool has_id;

@@ -3,6 +3,7 @@
 #include "collector/recording/definitions.h"
 #include "collector/recording/info.h"
 #include "collector/recording/figures.h"
+#include "collector/recording/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,14 +88,16 @@ static int figures_walk(struct scan *scan, uint64_t size, const struct cancel *c
 int figures_over_time(const char *path, const struct cancel *cancel,
 		      struct figures_history *ret_history, struct err_text *err)
 {
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup(cleanup_close) int fd = recording_file(path, err);
 	struct readings figures = {.size = sizeof(struct figures_info), .stride = 1};
 	struct readings allocator = {.size = sizeof(struct allocator_info), .stride = 1};
 	struct scan scan;
 	struct stat st;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	r = scan_init(&scan, fd, 0, NULL);
 	if (!r)

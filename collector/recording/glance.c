@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "collector/recording/file.h"
 #include "collector/recording/scan.h"
 #include "collector/recording/totals.h"
 #include "collector/recording/written.h"
@@ -100,12 +101,14 @@ static int glance_tail(int fd, uint64_t size, struct glance *g)
 
 int glance_at(const char *path, struct glance *ret_glance)
 {
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	cleanup(cleanup_close) int fd = recording_file(path, NULL);
 	struct glance g = {.state = GLANCE_BROKEN_OFF};
 	struct stat st;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;

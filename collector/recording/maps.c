@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/recording/file.h"
 #include "collector/recording/maps_step.h"
 #include "collector/recording/scan.h"
 #include "proto/columns.h"
@@ -275,13 +276,15 @@ static int maps_walk(struct scan *scan, uint64_t size, uint64_t at_ns, const str
 int maps_follow(const char *path, uint64_t at_ns, const struct cancel *cancel,
 		struct maps_state *state, uint64_t *ret_damaged, struct err_text *err)
 {
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup(cleanup_close) int fd = recording_file(path, err);
 	uint64_t steps = 0;
 	struct scan scan;
 	struct stat st;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	r = scan_init(&scan, fd, 0, NULL);
 	if (!r)

@@ -25,6 +25,9 @@ void recording_close(struct recording *recording);
  * valid. */
 int recording_refresh(struct recording *recording, struct err_text *err);
 
+/* Tells whether the recording has to be opened again to see more of it: it had no end, and was
+ * compressed or restored meanwhile. */
+bool recording_is_replaced(const struct recording *recording);
 const char *recording_path(const struct recording *recording);
 /* Returns in *ret_path the path for a file `name` with results computed from the whole recording,
  * beside its rows. The caller frees it. Such a file is valid as long as *ret_frames, the bytes of

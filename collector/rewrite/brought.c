@@ -12,6 +12,7 @@
 #include "base/write.h"
 #include "proto/columns.h"
 #include "collector/recording/brought_file.h"
+#include "collector/recording/file.h"
 #include "base/ban.h"
 
 #define PROGRESS_BYTES (1u << 20)
@@ -107,10 +108,9 @@ int brought_open(struct brought *b, const char *path, struct err_text *err)
 	struct stat st;
 	int r;
 
-	*b = (struct brought){.path = path,
-			      .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+	*b = (struct brought){.path = path, .fd = recording_file(path, err)};
 	if (b->fd < 0)
-		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+		return b->fd;
 	if (fstat(b->fd, &st) < 0)
 		return brought_failed(b, -errno, err);
 	if (!S_ISREG(st.st_mode))

@@ -11,6 +11,7 @@
 #include "base/write.h"
 #include "collector/recording/culled.h"
 #include "collector/derive/recording_parts.h"
+#include "collector/recording/file.h"
 #include "collector/recording/stream_position.h"
 #include "collector/rewrite/rewrite.h"
 #include "proto/columns.h"
@@ -38,7 +39,7 @@ int copy_open(struct copy *c, const char *path, const struct copy_settings *sett
 
 	*c = (struct copy){
 		.path = path,
-		.in = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
+		.in = recording_file(path, err),
 		.out = settings->fd,
 		.out_name = settings->name ? settings->name : "the recording",
 		.frames = frame_encoder_new(),
@@ -47,7 +48,7 @@ int copy_open(struct copy *c, const char *path, const struct copy_settings *sett
 	};
 	definitions_init(&c->definitions);
 	if (c->in < 0)
-		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+		return c->in;
 	if (fstat(c->in, &st) < 0)
 		return copy_failed(c, -errno, err);
 	if (!S_ISREG(st.st_mode))

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/write.h"
 #include "collector/catalogue/beginning.h"
+#include "collector/recording/file.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/scan.h"
 #include "collector/share/parts.h"
@@ -21,10 +22,12 @@
 
 static int open_file(const char *path, int *ret_fd, uint64_t *ret_size, struct err_text *err)
 {
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup(cleanup_close) int fd = recording_file(path, err);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "can't open %s: %s", path, strerror(errno));
 	*ret_size = (uint64_t)st.st_size;
 	*ret_fd = take_fd(fd);

@@ -20,6 +20,7 @@
 #include "collector/query/match/view.h"
 #include "collector/query/minutes.h"
 #include "collector/query/query.h"
+#include "collector/recording/file.h"
 #include "collector/recording/recording.h"
 #include "collector/sums/minute_file_parts.h"
 #include "collector/sums/stack_ids.h"
@@ -69,7 +70,7 @@ static bool look_at_recording(const struct sums_job *job, struct minute_file_fit
 {
 	struct stat st;
 
-	if (stat(job->recording_path, &st) < 0 || !S_ISREG(st.st_mode))
+	if (recording_file_stat(job->recording_path, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
 	*ret_fit = (struct minute_file_fit){
 		.stream = job->stream->id,

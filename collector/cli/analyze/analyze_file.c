@@ -13,24 +13,24 @@
 #include "collector/cli/progress.h"
 #include "collector/formats/read/collapsed_read.h"
 #include "collector/formats/read/source.h"
+#include "collector/recording/file.h"
 
 #include "base/ban.h"
 
 DEFINE_CLEANUP(source_close, struct source *)
 
-static const unsigned char lz4_magic[4] = {0x04, 0x22, 0x4d, 0x18};
-
-static size_t read_magic(const char *path, unsigned char magic[4])
+static size_t read_head(const char *path, unsigned char head[RECORDING_FILE_HEAD])
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd < 0 ? 0 : read(fd, magic, 4);
+	ssize_t n = fd < 0 ? 0 : read(fd, head, RECORDING_FILE_HEAD);
 
 	return n < 0 ? 0 : (size_t)n;
 }
 
 bool analyze_is_file(const char *path)
 {
-	unsigned char magic[4];
+	unsigned char head[RECORDING_FILE_HEAD];
+	size_t n;
 	struct stat st;
 
 	if (!strcmp(path, "-"))
@@ -42,8 +42,8 @@ bool analyze_is_file(const char *path)
 		return false;
 	if (!S_ISREG(st.st_mode))
 		return true; /* a pipe can be read only once, so its beginning is not checked */
-	return read_magic(path, magic) < sizeof(magic) ||
-	       memcmp(magic, lz4_magic, sizeof(magic)) != 0;
+	n = read_head(path, head);
+	return n < 4 || !recording_file_is(head, n);
 }
 
 /* Refuses options that need a recording. */

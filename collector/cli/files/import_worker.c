@@ -22,6 +22,7 @@
 #include "collector/http/server/import.h"
 #include "collector/catalogue/continue.h"
 #include "collector/catalogue/store.h"
+#include "collector/recording/file.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 
@@ -79,15 +80,13 @@ static int hold_to_limits(struct command_call *call, struct err_text *err)
 		     : 0;
 }
 
-/* Recognizes a recording, which begins with an LZ4 frame (proto/README.md). No other file that can
- * be imported does. */
+/* Recognizes a recording by its beginning. No other file that can be imported begins like it. */
 static bool import_worker_is_recording(void)
 {
-	static const unsigned char magic[4] = {0x04, 0x22, 0x4d, 0x18};
-	unsigned char head[4];
+	unsigned char head[RECORDING_FILE_HEAD];
+	ssize_t n = pread(STDIN_FILENO, head, sizeof(head), 0);
 
-	return pread(STDIN_FILENO, head, sizeof(head), 0) == sizeof(head) &&
-	       !memcmp(head, magic, sizeof(magic));
+	return n > 0 && recording_file_is(head, (size_t)n);
 }
 
 /* Puts the file's own name into the message. The sender does not know it as our standard input. */

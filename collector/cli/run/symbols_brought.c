@@ -16,6 +16,7 @@
 #include "collector/cli/command.h"
 #include "collector/cli/progress.h"
 #include "collector/recording/brought_file.h"
+#include "collector/recording/file.h"
 #include "collector/rewrite/brought.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
@@ -25,12 +26,11 @@
 
 bool symbols_is_recording(const char *path)
 {
-	static const char magic[4] = {0x04, 0x22, 0x4d, 0x18}; /* begins an LZ4 frame */
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	char bytes[sizeof(magic)];
+	char bytes[RECORDING_FILE_HEAD];
+	ssize_t n = fd < 0 ? 0 : pread(fd, bytes, sizeof(bytes), 0);
 
-	return fd >= 0 && pread(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) &&
-	       !memcmp(bytes, magic, sizeof(magic));
+	return n > 0 && recording_file_is(bytes, (size_t)n);
 }
 
 /* Receives a complete file. Returns what symbols_store_receive returns. */

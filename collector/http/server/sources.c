@@ -262,6 +262,13 @@ static int open_new(struct sources *sources, const char *id, struct source **ret
 	return 0;
 }
 
+/* Tells whether a recording that nobody uses has to be opened anew. */
+static bool is_outdated(const struct source *source)
+{
+	return !source->is_file && !source->users && !source->opening &&
+	       recording_is_replaced(source->recording);
+}
+
 int sources_take(struct sources *sources, const char *name, struct source **ret_source,
 		 uint64_t *ret_find_ns, struct err_text *err)
 {
@@ -276,6 +283,11 @@ int sources_take(struct sources *sources, const char *name, struct source **ret_
 		*ret_find_ns = uv_hrtime() - begun;
 	if (!r) {
 		source = sources_find(sources, naming.id);
+		if (source && is_outdated(source)) {
+			unlink_source(sources, source);
+			source_free(source);
+			source = NULL;
+		}
 		if (source && source->opening)
 			r = -EAGAIN;
 		else if (source)

@@ -10,6 +10,7 @@
 #include "collector/query/query.h"
 #include "collector/recording/completeness.h"
 #include "collector/catalogue/watched.h"
+#include "collector/recording/file.h"
 #include "collector/recording/info.h"
 #include "collector/recording/recording.h"
 #include "collector/recording/stream_id.h"
@@ -43,7 +44,8 @@ static void summarize(struct source *source, const struct report *report,
 		.start_wall_ns = process->start_wall_ns,
 		.last_ns = recording_end_ns(source->recording),
 		.events = ledger->stored,
-		.recording_bytes = stat(source->path, &file) == 0 ? (uint64_t)file.st_size : 0,
+		.recording_bytes =
+			recording_file_stat(source->path, &file) == 0 ? (uint64_t)file.st_size : 0,
 		.in_use_bytes = report->leaked.bytes,
 		.in_use_blocks = report->leaked.blocks,
 		.incomplete = copied(completeness.line),

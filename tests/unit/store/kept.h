@@ -112,8 +112,8 @@ static inline struct recording *open_frames(void)
 
 	assert_int_equal(recording_new(&r), 0);
 	r->path = strdup(frames);
-	r->fd = open(frames, O_RDONLY | O_CLOEXEC);
-	assert_true(r->fd >= 0);
+	r->file.fd = open(frames, O_RDONLY | O_CLOEXEC);
+	assert_true(r->file.fd >= 0);
 	assert_int_equal(derived_init(&r->derived, frames), 0);
 	return r;
 }
