@@ -63,6 +63,7 @@ static const char help[] =
 	"  pack        a recording with its names, for another machine\n"
 	"  strip       a smaller recording\n"
 	"  extract     the files that came with a recording\n"
+	"  decompress  undo 'gather --compress-after'\n"
 	"  symbols     find, add and fetch symbol files\n"
 	"\n"
 	"To begin:\n"

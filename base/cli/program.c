@@ -23,10 +23,11 @@ static const char *const agent_commands[] = {"run", "attach", "serve", "ctl", "p
 /* The agent's commands that `heapcast` offers without `agent` in front. */
 static const char *const short_commands[] = {"run", "attach", NULL};
 static const char *const collector_commands[] = {
-	"gather", "list",   "tag",    "report",	   "top",    "leaks",	"temporary",   "timeline",
-	"tree",	  "diff",   "maps",   "histogram", "ledger", "page",	"flamegraph",  "analyze",
-	"sql",	  "export", "import", "pack",	   "strip",  "extract", "symbols",     "snapshot",
-	"fleet",  "share",  "ctl",    "pair",	   "pairs",  "serve",	"json-schema", NULL};
+	"gather",     "list",	    "tag",     "report",      "top",	   "leaks",  "temporary",
+	"timeline",   "tree",	    "diff",    "maps",	      "histogram", "ledger", "page",
+	"flamegraph", "analyze",    "sql",     "export",      "import",	   "pack",   "strip",
+	"extract",    "decompress", "symbols", "snapshot",    "fleet",	   "share",  "ctl",
+	"pair",	      "pairs",	    "serve",   "json-schema", NULL};
 /* Other words after which a program's name is rewritten. */
 static const char *const others[] = {"COMMAND", "help", "--help", "--version", "--variables", NULL};
 

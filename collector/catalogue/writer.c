@@ -17,8 +17,10 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/catalogue/compress.h"
 #include "collector/catalogue/folder.h"
 #include "collector/catalogue/store.h"
+#include "collector/recording/compressed.h"
 #include "collector/recording/recording.h"
 #include "collector/catalogue/writer.h"
 #include "collector/derive/recording_parts.h"
@@ -26,14 +28,16 @@
 #include "collector/recording/stream_position.h"
 #include "base/ban.h"
 
+#define OPEN_TRIES   10
 #define DERIVE_BYTES (2u << 20) /* bytes of frames per run: a few hundred milliseconds */
 
 struct stream_writer {
 	struct store *store;
 	struct stream_id id;
-	int fd;	    /* -1: nothing stored yet; the first frame creates the file */
-	bool named; /* the folder entries are durable; owned by the syncing worker */
-	bool gone;  /* the file was removed: nothing more is done; owned by the syncing worker */
+	int fd;		 /* -1: nothing stored yet; the first frame creates the file */
+	bool named;	 /* the folder entries are durable; owned by the syncing worker */
+	bool compressed; /* it has ended, and is compressed: nothing is appended */
+	bool gone; /* the file was removed: nothing more is done; owned by the syncing worker */
 	uint64_t announced;	/* from a catch-up: number of the next batch; earlier ones are
 				 * lost */
 	uint64_t durable_bytes; /* durable bytes of the file; written by the syncing worker */
@@ -61,24 +65,59 @@ static int writer_cannot(struct err_text *err, const char *what, const char *pat
 	return err_set(err, -errno, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
+/* Opens the file and marks it as being written. Returns 0 or a negative errno; -ENOENT is none for
+ * a stream that is new. */
+static int open_marked(struct stream_writer *w, const char *path, struct err_text *err)
+{
+	int r = -ESTALE;
+
+	/* The file may be replaced meanwhile by what it is compressed, or restored, to. */
+	for (unsigned i = 0; r == -ESTALE && i < OPEN_TRIES; i++) {
+		cleanup_close(&w->fd);
+		w->fd = open(path, O_RDWR | O_CLOEXEC);
+		if (w->fd < 0)
+			return errno == ENOENT ? 0 : writer_cannot(err, "open", path);
+		r = recording_mark_at(w->fd, path);
+	}
+	return r < 0 ? err_set(err, -EBUSY, "%s is being written by somebody else", path) : 0;
+}
+
+/* A stream that may go on is restored. */
+static int open_compressed(struct stream_writer *w, const char *path, struct err_text *err)
+{
+	struct compressed head;
+	int r = compressed_look(path, w->fd, &head, err), fd;
+
+	if (r <= 0)
+		return r;
+	w->compressed = w->totals.ended;
+	if (w->compressed)
+		return 0;
+	r = recording_decompress(path, w->fd, &fd, err);
+	if (r < 0)
+		return r;
+	close(w->fd);
+	w->fd = fd;
+	return 0;
+}
+
 static int open_existing(struct stream_writer *w, const char *path, uint64_t *ret_cut_bytes,
 			 struct err_text *err)
 {
 	struct stat st;
-	int r;
+	int r = open_marked(w, path, err);
 
-	w->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (w->fd < 0)
-		return errno == ENOENT ? 0 : writer_cannot(err, "open", path);
-	if (recording_mark_written(w->fd) < 0)
-		return err_set(err, -EBUSY, "%s is being written by somebody else", path);
+	if (r < 0 || w->fd < 0)
+		return r;
 	r = folder_totals(w->store, &w->id, &w->totals, NULL, err);
+	if (!r)
+		r = open_compressed(w, path, err);
 	if (r < 0)
 		return r;
 	if (fstat(w->fd, &st) < 0)
 		return writer_cannot(err, "read", path);
 	w->durable_bytes = w->totals.bytes;
-	if ((uint64_t)st.st_size > w->totals.bytes) {
+	if (!w->compressed && (uint64_t)st.st_size > w->totals.bytes) {
 		if (ftruncate(w->fd, (off_t)w->totals.bytes) < 0)
 			return writer_cannot(err, "cut the damaged end of", path);
 		*ret_cut_bytes = (uint64_t)st.st_size - w->totals.bytes;
@@ -265,6 +304,8 @@ int stream_writer_append(struct stream_writer *w, const uint8_t *frame, size_t l
 	struct totals totals = {0};
 	int r = check_order(w, batch, err);
 
+	if (!r && w->compressed)
+		return 1; /* definitions of an earlier incarnation, which it has */
 	if (!r)
 		r = totals_copy(&w->totals, &totals);
 	if (!r)

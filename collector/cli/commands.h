@@ -27,6 +27,7 @@
 	X(extract)                                                                                 \
 	X(strip)                                                                                   \
 	X(pack)                                                                                    \
+	X(decompress)                                                                              \
 	X(analyze)                                                                                 \
 	X(ctl)                                                                                     \
 	X(snapshot)                                                                                \

@@ -97,6 +97,7 @@ static void ingest_free(struct ingest *ingest)
 	replies_done(ingest);
 	peers_free(ingest);
 	room_done(ingest);
+	compress_done(ingest);
 	frame_encoder_free(ingest->encoder);
 	message_reader_free(ingest->messages);
 	secure_close(ingest->secure);
@@ -130,6 +131,7 @@ static void ingest_part(struct ingest *ingest)
 	uv_close((uv_handle_t *)&ingest->turning, ingest_on_closed);
 	pool_close(ingest->durability, on_pool_closed, ingest);
 	pool_close(ingest->derivation, on_pool_closed, ingest);
+	pool_close(ingest->compressing.pool, on_pool_closed, ingest);
 }
 
 void ingest_released(struct ingest *ingest)
@@ -157,6 +159,8 @@ static void on_tick(uv_timer_t *timer)
 		links_tick(ingest, now_ms);
 	if (!ingest->stopping)
 		retain_tick(ingest, now_ms);
+	if (!ingest->stopping)
+		compress_tick(ingest, now_ms);
 	if (!ingest->stopping) {
 		probe_tick(ingest, now_ms);
 		peer_tick(ingest, now_ms);
@@ -363,7 +367,7 @@ static int secure_start(struct ingest *ingest, const struct ingest_options *opti
  * Agents wait for the acknowledgement of durable data, so no other work may occupy the threads that
  * sync.
  */
-static int pools_start(struct ingest *ingest)
+static int pools_start(struct ingest *ingest, const struct ingest_options *options)
 {
 	int r = pool_new(ingest->loop, DURABILITY_THREADS, false, &ingest->durability);
 
@@ -371,6 +375,10 @@ static int pools_start(struct ingest *ingest)
 	if (!r) {
 		r = pool_new(ingest->loop, DERIVATION_THREADS, true, &ingest->derivation);
 		ingest->pending += !r;
+	}
+	if (!r) {
+		r = compress_start(ingest, options);
+		ingest->pending += ingest->compressing.pool != NULL;
 	}
 	return r;
 }
@@ -406,7 +414,7 @@ static int start(struct ingest *ingest, const struct ingest_options *options, st
 	if (!r && getrandom(&ingest->seed, sizeof(ingest->seed), 0) != sizeof(ingest->seed))
 		r = -EIO;
 	if (!r)
-		r = pools_start(ingest);
+		r = pools_start(ingest, options);
 	if (!r)
 		r = ingest_read_id(ingest, err);
 

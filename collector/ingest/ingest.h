@@ -128,6 +128,9 @@ struct ingest_options {
 				* deriving rows; 0: INGEST_MEMORY */
 	uint64_t keep_ns, keep_bytes; /* limits beyond which ended streams are removed: their age,
 				       * and the space of all streams (store_retain); 0: never */
+	/* Compress ended streams, so long after their last change (store_compress). */
+	bool compress;
+	uint64_t compress_after_ns;
 	/* Whether an ended stream is still needed, and goes last. Runs in a worker thread. NULL:
 	 * none is. */
 	bool (*waits)(void *context, const struct stream_id *stream);

@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/secure/secure.h"
 #include "base/secure/strangers.h"
+#include "collector/catalogue/compress_streams.h"
 #include "collector/catalogue/store.h"
 #include "collector/ingest/ingest.h"
 #include "collector/ingest/pool.h"
@@ -251,6 +252,17 @@ struct prober {
 	struct stranger_address challenged[CHALLENGES_MAX];
 };
 
+/* The thread that compresses streams. The members above `pool` belong to it while it is busy. */
+struct compressing {
+	struct compression settings;
+	struct err_text err;
+	int error;
+	struct pool *pool; /* NULL: nothing is compressed */
+	struct pool_work work;
+	bool busy;
+	uint64_t next_ms;
+};
+
 struct ingest {
 	uv_loop_t *loop;
 	struct store *store;
@@ -323,6 +335,7 @@ struct ingest {
 	bool retaining;
 	struct buf removed; /* lines that the worker reports */
 	uv_work_t retain_work;
+	struct compressing compressing;
 	bool stopping, parting;
 	unsigned refused; /* REFUSED_...: the disk refuses it, and this was reported */
 	void (*stopped)(void *);
@@ -481,6 +494,10 @@ bool room_for_link(struct link *link, bool brings);
 /* Defined in anew.c. */
 void anew_tick(struct ingest *ingest);
 
+/* Defined in compress.c. compress_start returns 0 or a negative errno. */
+int compress_start(struct ingest *ingest, const struct ingest_options *options);
+void compress_tick(struct ingest *ingest, uint64_t now_ms);
+void compress_done(struct ingest *ingest);
 /* Defined in retain.c. */
 void retain_tick(struct ingest *ingest, uint64_t now_ms);
 

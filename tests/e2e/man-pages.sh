@@ -137,7 +137,7 @@ try() {
 	"heapcast attach "*) assert_status 0 "${words[@]}" --help >out ;;
 	"heapcast agent serve") assert_status 0 "${words[@]}" --check-config >out ;;
 	"heapcast agent "*) known_options "heapcast-agent-${words[2]}" "${words[@]}" ;;
-	"heapcast gather "* | "heapcast serve "* | "heapcast page "* | "heapcast ctl "* | "heapcast snapshot "* | "heapcast pair "* | "heapcast pairs "*)
+	"heapcast decompress "* | "heapcast gather "* | "heapcast serve "* | "heapcast page "* | "heapcast ctl "* | "heapcast snapshot "* | "heapcast pair "* | "heapcast pairs "*)
 		known_options "heapcast-${words[1]}" "${words[@]}"
 		;;
 	heapcast\ *)

@@ -35,10 +35,12 @@
 #define MEMORY_LEAST  (4u << 20)
 #define IMPORT_MEMORY (512u << 20) /* minimum for a file that is dropped on the page */
 #define AS_MANY	      UINT64_MAX   /* agents: as many as there is room for */
+#define NEVER	      UINT64_MAX
 
 struct gather_options {
 	struct common_options common;
-	uint64_t for_ns, keep_ns, keep_bytes, store_keep_ns, memory_limit, agents_max;
+	uint64_t for_ns, keep_ns, keep_bytes, compress_after_ns, store_keep_ns, memory_limit,
+		agents_max;
 	bool once, quiet, fetch_symbols;
 	const char *interface, *listen, *store, *page_address;
 	struct http_choice http;
@@ -337,6 +339,8 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		.memory_limit = g->options->memory_limit,
 		.keep_ns = g->options->keep_ns,
 		.keep_bytes = g->options->keep_bytes,
+		.compress = g->options->compress_after_ns != NEVER,
+		.compress_after_ns = g->options->compress_after_ns,
 		.waits = stream_waits,
 		.event = gather_on_event,
 		.context = g,
@@ -537,6 +541,9 @@ static const struct option table[] = {
 		    "remove streams that ended longer ago (48h)"),
 	OPTION_SIZE(struct gather_options, keep_bytes, "keep-size", "SIZE",
 		    "remove the oldest ended ones when all take more (20G)"),
+	OPTION_TIME(struct gather_options, compress_after_ns, "compress-after", "TIME",
+		    "compress streams that ended longer ago (1h): they take about half, and "
+		    "every command reads them as before; 'collector decompress' undoes it"),
 	OPTION_NUMBER(struct gather_options, agents_max, "agents-max", "N",
 		      "agents that are connected at a time (as many as memory and 'ulimit -n' "
 		      "allow: 4096); one with nothing to "
@@ -556,8 +563,8 @@ static const struct option key_table[] = {
 static const struct option_group groups[] = {
 	{NULL, table}, {"Who may", key_table}, {"Where", data_table}, {0}};
 
-static const struct gather_options defaults = {.memory_limit = INGEST_MEMORY,
-					       .agents_max = AS_MANY};
+static const struct gather_options defaults = {
+	.memory_limit = INGEST_MEMORY, .agents_max = AS_MANY, .compress_after_ns = NEVER};
 
 const struct command command_gather = {
 	.name = "gather",
