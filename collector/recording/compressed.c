@@ -414,6 +414,8 @@ static int restore_piece(struct restore *r)
 	uint32_t magic, skipped, stored, length;
 	int e;
 
+	if (r->written == r->head.length)
+		return restore_damaged(r, "bytes follow that do not belong to it");
 	if (r->size - r->at < PIECE_HEAD)
 		return restore_damaged(r, "it is cut off");
 	e = pread_all(r->from, head, sizeof(head), r->at);

@@ -12,6 +12,7 @@
 #include "collector/cli/commands.h"
 #include "collector/cli/new_file.h"
 #include "collector/recording/compressed.h"
+#include "collector/recording/file.h"
 #include "base/ban.h"
 
 struct decompress_options {
@@ -24,7 +25,9 @@ struct decompress_options {
 static int decompress_open(const char *path, struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	uint8_t begin[RECORDING_FILE_HEAD];
 	struct compressed head;
+	ssize_t n;
 	int r;
 
 	if (fd < 0)
@@ -32,6 +35,9 @@ static int decompress_open(const char *path, struct err_text *err)
 	if (fd < 0)
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	r = compressed_look(path, fd, &head, err);
+	n = r ? 0 : pread(fd, begin, sizeof(begin), 0);
+	if (!r && (n < 0 || !recording_file_is(begin, (size_t)n)))
+		return err_set(err, -EBADMSG, "%s is no recording", path);
 	if (!r)
 		r = err_set(err, -EBADMSG,
 			    "%s is not compressed: it is as its agent sent it ('collector extract' "

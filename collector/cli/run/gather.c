@@ -542,8 +542,9 @@ static const struct option table[] = {
 	OPTION_SIZE(struct gather_options, keep_bytes, "keep-size", "SIZE",
 		    "remove the oldest ended ones when all take more (20G)"),
 	OPTION_TIME(struct gather_options, compress_after_ns, "compress-after", "TIME",
-		    "compress streams that ended longer ago (1h): they take about half, and "
-		    "every command reads them as before; 'collector decompress' undoes it"),
+		    "compress recordings of streams that ended longer ago, such as 1h; 0: at once "
+		    "(off). They take about half, the rows beside them as much as before. Every "
+		    "command reads them; 'collector decompress' restores them"),
 	OPTION_NUMBER(struct gather_options, agents_max, "agents-max", "N",
 		      "agents that are connected at a time (as many as memory and 'ulimit -n' "
 		      "allow: 4096); one with nothing to "

@@ -51,7 +51,7 @@ export interface Recording {
 	events: number;
 	/** Events a second since the look before; only in /events (events/s). */
 	events_per_second?: number;
-	/** Bytes on the disk (bytes). */
+	/** Length of the recording; compressed ones take less room (bytes). */
 	recording_bytes: number;
 	/** The collector that has the beginning: the agent has moved. */
 	began_on?: string;
