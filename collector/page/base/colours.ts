@@ -42,6 +42,7 @@ export function useDark(): boolean {
 	const [dark, setDark] = useState(isDark());
 	useEffect(() => {
 		const changes = () => setDark(isDark());
+		changes(); // since the first drawing it may have changed
 		darkness.addEventListener('change', changes);
 		return () => darkness.removeEventListener('change', changes);
 	}, []);

@@ -40,7 +40,8 @@ export default async function ({ page, open, settled, picture, accessible, check
 				for (const colorScheme of ['light', 'dark']) {
 					await page.setViewportSize({ width, height });
 					await page.emulateMedia({ colorScheme });
-					await frames(); // the new size and theme are drawn
+					// The new size and theme are drawn in the frames that follow.
+					for (let i = 0; i < 4; i++) await frames();
 					await settled();
 					const wide = await page.evaluate(
 						() =>
