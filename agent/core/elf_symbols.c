@@ -156,6 +156,7 @@ static bool find_names(const struct elf_names *names)
 			return false;
 		at += begin;
 	}
+	walk.names.reads_left = ELF_READS_MAX; /* for the names of symbols */
 	return true;
 }
 

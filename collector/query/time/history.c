@@ -16,9 +16,9 @@
 #include "base/ban.h"
 
 #define PARTS		16
-#define DIGIT_MAX	10 /* maximum number of bits sorted by at a time */
-#define CELLS_MAX	16384u
-#define CELL_EVENTS_MAX 32u
+#define DIGIT_MAX	10     /* maximum number of bits sorted by at a time */
+#define CELLS_MAX	16384u /* events that sort_by_cell takes, and more */
+#define CELL_EVENTS_MAX 32u    /* in one cell; a sort by digits is quicker then */
 
 /* ---- sorting ---- */
 
